@@ -1,0 +1,264 @@
+//! The agent's life: loaded, the VM's start, every class, the VM's end.
+
+use std::ffi::{CStr, CString, c_char, c_uchar, c_void};
+use std::path::Path;
+use std::ptr;
+use std::sync::OnceLock;
+
+use jvmti_bindings::sys::jni::{JNIEnv, JavaVM, jclass, jint, jobject, jthread};
+use jvmti_bindings::sys::jvmti::{self, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
+use untether_weave::{ProbeSets, Weaver};
+use untether_wire::{AgentOptions, Frame};
+
+use crate::agent::{self, Agent, lock};
+use crate::guard::guarded;
+use crate::jvm::Jvmti;
+use crate::numbering::{LoaderNumbers, MOST_STATICS};
+use crate::shapes::Shapes;
+use crate::trace::Trace;
+use crate::launch;
+
+include!(concat!(env!("OUT_DIR"), "/runtime_classes.rs"));
+
+/// Static reads, static writes, constants and the access cache, as `Untether.java` divides it.
+const TABLE_BYTES: usize = 32 << 20;
+const CONSTANTS_OFFSET: usize = 8 << 20;
+const _: () = assert!(MOST_STATICS as usize * 4 <= 4 << 20);
+
+/// The agent cannot work in this JVM; it is not loaded, and the JVM ends at once.
+pub(crate) struct LoadError;
+
+pub(crate) fn load(vm: *mut JavaVM, options_path: &str) -> Result<(), LoadError> {
+    let options = AgentOptions::read(Path::new(options_path)).map_err(|_| LoadError)?;
+    let trace = Trace::create(&options.trace_directory).map_err(|_| LoadError)?;
+    let mut env: *mut c_void = ptr::null_mut();
+    // SAFETY: `vm` was given by the JVM; on success `env` is a JVMTI environment.
+    let status = unsafe { ((**vm).GetEnv)(vm, &mut env, jvmti::JVMTI_VERSION_11) };
+    if status != 0 || env.is_null() {
+        trace.note("unsupported", "this JVM offers no JVMTI 11");
+        return Err(LoadError);
+    }
+    let jvmti = Jvmti::new(env.cast::<jvmtiEnv>());
+    let property = |name: &str| jvmti.system_property(name).unwrap_or_default();
+    trace.frame(&Frame::Launch(launch::capture(property("java.vm.version"))));
+    let agent = Agent {
+        shapes: Shapes::new(&property("java.home"), property("java.class.path")),
+        hash_shift: hash_shift(&property("java.vm.specification.version")),
+        tables: reserve_tables().ok_or(LoadError)?,
+        jvmti,
+        options,
+        trace,
+        numbers: Default::default(),
+        stacks: Default::default(),
+        boundary_class: OnceLock::new(),
+    };
+    let agent = agent::install(agent).ok_or(LoadError)?;
+    subscribe(agent)
+}
+
+/// The position of the identity hash in the header; the Java side checks it at start.
+fn hash_shift(specification: &str) -> i32 {
+    match specification.parse::<u32>() {
+        Ok(feature) if feature >= 24 => 11,
+        _ => 8,
+    }
+}
+
+fn reserve_tables() -> Option<usize> {
+    // SAFETY: a fresh private mapping; pages appear, zeroed, when touched.
+    let address = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            TABLE_BYTES,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    (address != libc::MAP_FAILED).then_some(address as usize)
+}
+
+fn subscribe(agent: &Agent) -> Result<(), LoadError> {
+    let mut capabilities = jvmtiCapabilities::default();
+    capabilities.set_can_generate_all_class_hook_events(true);
+    capabilities.set_can_generate_early_class_hook_events(true);
+    capabilities.set_can_generate_early_vmstart(true);
+    capabilities.set_can_get_line_numbers(true);
+    capabilities.set_can_get_source_file_name(true);
+    let mut callbacks = jvmtiEventCallbacks::default();
+    callbacks.ClassFileLoadHook = Some(class_file_load_hook);
+    callbacks.VMStart = Some(vm_start);
+    callbacks.VMInit = Some(vm_init);
+    callbacks.VMDeath = Some(vm_death);
+    let jvmti = agent.jvmti;
+    let is_subscribed = jvmti.add_capabilities(&capabilities)
+        && jvmti.set_callbacks(&callbacks)
+        && [
+            jvmti::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+            jvmti::JVMTI_EVENT_VM_START,
+            jvmti::JVMTI_EVENT_VM_INIT,
+            jvmti::JVMTI_EVENT_VM_DEATH,
+        ]
+        .into_iter()
+        .all(|event| jvmti.enable(event));
+    if is_subscribed {
+        return Ok(());
+    }
+    agent.trace.note("unsupported", "this JVM cannot show classes to an agent before it is up");
+    Err(LoadError)
+}
+
+/// Defines the runtime in `java.lang` before any woven class can call it.
+unsafe extern "system" fn vm_start(_jvmti: *mut jvmtiEnv, jni: *mut JNIEnv) {
+    guarded((), || {
+        let Some(agent) = agent::get() else { return };
+        for (name, bytes) in CLASSES {
+            let Ok(c_name) = CString::new(*name) else { continue };
+            let bytes = with_constants(bytes, agent);
+            // SAFETY: `jni` is this thread's environment; the bytes live until the JVM has parsed them;
+            // the boot loader is null.
+            let class = unsafe {
+                ((**jni).DefineClass)(
+                    jni,
+                    c_name.as_ptr(),
+                    ptr::null_mut(),
+                    bytes.as_ptr().cast(),
+                    bytes.len() as jint,
+                )
+            };
+            if class.is_null() {
+                agent.trace.note("unsupported", &format!("{name} could not be defined"));
+                continue;
+            }
+            if *name == "java/lang/UntetherBoundary" {
+                // SAFETY: `class` is a live local reference.
+                let global = unsafe { ((**jni).NewGlobalRef)(jni, class) };
+                let _ = agent.boundary_class.set(global as usize);
+            }
+        }
+    });
+}
+
+/// The class's bytes with the two numbers of `UntetherConstants.java` in place of their stand-ins.
+fn with_constants(bytes: &[u8], agent: &Agent) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    replace(&mut bytes, b"\x05untether", &(agent.tables as u64).to_be_bytes());
+    replace(&mut bytes, b"\x03hash", &agent.hash_shift.to_be_bytes());
+    bytes
+}
+
+/// Overwrites what follows the tag of a constant; `from` is the tag and the old value.
+fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
+    if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
+        bytes[at + 1..at + from.len()].copy_from_slice(to);
+    }
+}
+
+unsafe extern "system" fn vm_init(_jvmti: *mut jvmtiEnv, jni: *mut JNIEnv, _thread: jthread) {
+    guarded((), || call_boundary(jni, "start"));
+}
+
+unsafe extern "system" fn vm_death(_jvmti: *mut jvmtiEnv, jni: *mut JNIEnv) {
+    guarded((), || {
+        call_boundary(jni, "finish");
+        if let Some(agent) = agent::get() {
+            if lock(&agent.numbers).is_full {
+                agent.trace.note("limit", "too many fields to number: some were not watched");
+            }
+            agent.trace.frame(&Frame::End);
+        }
+    });
+}
+
+fn call_boundary(jni: *mut JNIEnv, method: &str) {
+    let Some((agent, &class)) = agent::get().and_then(|a| Some((a, a.boundary_class.get()?))) else { return };
+    let (Ok(name), class) = (CString::new(method), class as jclass) else { return };
+    // SAFETY: `class` is our global reference; the methods take nothing and return nothing.
+    unsafe {
+        let id = ((**jni).GetStaticMethodID)(jni, class, name.as_ptr(), c"()V".as_ptr());
+        if !id.is_null() {
+            ((**jni).CallStaticVoidMethodA)(jni, class, id, ptr::null());
+        }
+        if ((**jni).ExceptionCheck)(jni) != 0 {
+            ((**jni).ExceptionClear)(jni);
+            agent.trace.note("unsupported", &format!("the runtime failed in {method}"));
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the JVM calls it so")]
+unsafe extern "system" fn class_file_load_hook(
+    _jvmti: *mut jvmtiEnv,
+    jni: *mut JNIEnv,
+    _redefined: jclass,
+    loader: jobject,
+    name: *const c_char,
+    _domain: jobject,
+    length: jint,
+    data: *const c_uchar,
+    new_length: *mut jint,
+    new_data: *mut *mut c_uchar,
+) {
+    guarded((), || {
+        let Some(agent) = agent::get() else { return };
+        // SAFETY: the JVM gives `length` readable bytes for the time of this call.
+        let bytes = unsafe { std::slice::from_raw_parts(data, length.max(0) as usize) };
+        // SAFETY: the name is null or a NUL-terminated string.
+        let is_foundation =
+            !name.is_null() && unsafe { CStr::from_ptr(name) }.to_bytes() == untether_weave::foundation::CLASS;
+        let woven = if is_foundation { foundation(agent, bytes) } else { weave(agent, jni, loader, bytes) };
+        let Some(woven) = woven else { return };
+        let Some(memory) = agent.jvmti.allocate(&woven) else { return };
+        // SAFETY: both are out-parameters of the hook.
+        unsafe {
+            *new_length = woven.len() as jint;
+            *new_data = memory;
+        }
+    });
+}
+
+fn foundation(agent: &Agent, bytes: &[u8]) -> Option<Vec<u8>> {
+    let constants = untether_weave::foundation::UnsafeConstants {
+        address_size: size_of::<usize>() as u16,
+        // SAFETY: asks for a constant of the system.
+        page_size: unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.clamp(0, i16::MAX.into()) as u16,
+        is_big_endian: cfg!(target_endian = "big"),
+        allows_unaligned: cfg!(any(target_arch = "x86_64", target_arch = "aarch64")),
+    };
+    let woven = constants.apply(bytes);
+    if woven.is_err() {
+        agent.trace.note("unsupported", "UnsafeConstants of this JDK is not as expected");
+    }
+    woven.ok()
+}
+
+fn weave(agent: &Agent, jni: *mut JNIEnv, loader: jobject, bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut numbers = lock(&agent.numbers);
+    let loader = numbers.loader(jni, loader);
+    let mut numbering = LoaderNumbers {
+        numbers: &mut numbers,
+        loader,
+        constants: (agent.tables + CONSTANTS_OFFSET) as *mut u8,
+    };
+    let mut weaver = Weaver {
+        sets: ProbeSets { heap: true, boundaries: true },
+        resolver: &agent.shapes,
+        numbering: &mut numbering,
+    };
+    let woven = weaver.weave(bytes);
+    if !woven.refusals.is_empty() {
+        let class = untether_classfile::ClassFile::parse(bytes)
+            .ok()
+            .and_then(|class| Some(String::from_utf8_lossy(class.name().ok()?).replace('/', ".")))
+            .unwrap_or_default();
+        for refusal in woven.refusals {
+            agent.trace.frame(&Frame::Refusal {
+                class: class.clone(),
+                method: refusal.method.unwrap_or_default(),
+                reason: refusal.reason.to_string(),
+            });
+        }
+    }
+    woven.bytes
+}

@@ -1,0 +1,82 @@
+//! Looks classes up on the class path before they are loaded, to learn which fields are final.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use zip::ZipArchive;
+
+enum Entry {
+    Folder(PathBuf),
+    Archive(ZipArchive<BufReader<File>>),
+}
+
+/// The class path, with what the manifests of its jars add (Surefire passes a jar of only a manifest).
+#[derive(Default)]
+pub(crate) struct ClassPath {
+    entries: Vec<Entry>,
+}
+
+impl ClassPath {
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut class_path = ClassPath::default();
+        let mut seen = HashSet::new();
+        for part in text.split(':').filter(|part| !part.is_empty()) {
+            class_path.add(Path::new(part), &mut seen);
+        }
+        class_path
+    }
+
+    fn add(&mut self, path: &Path, seen: &mut HashSet<PathBuf>) {
+        if !seen.insert(path.to_path_buf()) {
+            return;
+        }
+        if path.is_dir() {
+            self.entries.push(Entry::Folder(path.to_path_buf()));
+            return;
+        }
+        let Some(mut archive) = File::open(path).ok().and_then(|file| ZipArchive::new(BufReader::new(file)).ok())
+        else {
+            return;
+        };
+        let mut manifest = String::new();
+        if let Ok(mut entry) = archive.by_name("META-INF/MANIFEST.MF") {
+            // A manifest that is not text adds nothing.
+            let _ = entry.read_to_string(&mut manifest);
+        }
+        self.entries.push(Entry::Archive(archive));
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for location in manifest_class_path(&manifest) {
+            let target = location.strip_prefix("file:").map_or_else(
+                || folder.join(&location),
+                |absolute| PathBuf::from(absolute.replace("%20", " ").replacen("///", "/", 1)),
+            );
+            self.add(&target, seen);
+        }
+    }
+
+    /// The bytes of a class given by its internal name.
+    pub(crate) fn class(&mut self, name: &str) -> Option<Vec<u8>> {
+        let resource = format!("{name}.class");
+        self.entries.iter_mut().find_map(|entry| match entry {
+            Entry::Folder(folder) => fs::read(folder.join(&resource)).ok(),
+            Entry::Archive(archive) => {
+                let mut file = archive.by_name(&resource).ok()?;
+                let mut bytes = Vec::with_capacity(usize::try_from(file.size()).ok()?);
+                file.read_to_end(&mut bytes).ok()?;
+                Some(bytes)
+            }
+        })
+    }
+}
+
+/// The locations in `Class-Path`, whose lines are folded at 72 bytes.
+fn manifest_class_path(manifest: &str) -> Vec<String> {
+    let unfolded = manifest.replace("\r\n", "\n").replace("\n ", "");
+    unfolded
+        .lines()
+        .find_map(|line| line.strip_prefix("Class-Path:"))
+        .map(|list| list.split_whitespace().map(str::to_owned).collect())
+        .unwrap_or_default()
+}

@@ -1,0 +1,228 @@
+//! The methods of `UntetherNative.java`, exported under the names by which the JVM looks for them.
+
+use std::ffi::{CStr, CString, c_void};
+use std::ptr;
+
+use jvmti_bindings::sys::jni::{
+    JNIEnv, jboolean, jbyteArray, jclass, jint, jlong, jlongArray, jobject, jobjectArray, jstring,
+    jvalue,
+};
+
+use crate::agent::{self, Agent, lock};
+use crate::guard::guarded;
+use crate::numbering::FieldName;
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_emit")]
+unsafe extern "system" fn emit(jni: *mut JNIEnv, _class: jclass, frames: jbyteArray, length: jint) {
+    guarded((), || {
+        let Some(agent) = agent::get() else { return };
+        let mut bytes = vec![0u8; length.max(0) as usize];
+        // SAFETY: the Java side passes an array of at least `length` bytes.
+        unsafe { ((**jni).GetByteArrayRegion)(jni, frames, 0, length, bytes.as_mut_ptr().cast()) };
+        agent.trace.bytes(&bytes);
+    });
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_captureStack")]
+unsafe extern "system" fn capture_stack(_jni: *mut JNIEnv, _class: jclass) -> jint {
+    guarded(0, || agent::get().map_or(0, |agent| lock(&agent.stacks).capture(agent) as jint))
+}
+
+/// A new Java array of the named class with the given elements.
+fn array(jni: *mut JNIEnv, class: &CStr, elements: &[jobject]) -> jobjectArray {
+    // SAFETY: called inside a native method with its environment; the elements are live references.
+    unsafe {
+        let class = ((**jni).FindClass)(jni, class.as_ptr());
+        let array = ((**jni).NewObjectArray)(jni, elements.len() as jint, class, ptr::null_mut());
+        if array.is_null() {
+            return array;
+        }
+        for (index, &element) in elements.iter().enumerate() {
+            ((**jni).SetObjectArrayElement)(jni, array, index as jint, element);
+            ((**jni).DeleteLocalRef)(jni, element);
+        }
+        array
+    }
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_initializedClasses")]
+unsafe extern "system" fn initialized_classes(jni: *mut JNIEnv, _class: jclass) -> jobjectArray {
+    guarded(ptr::null_mut(), || {
+        let classes = agent::get().map(|agent| agent.jvmti.initialized_classes()).unwrap_or_default();
+        array(jni, c"java/lang/Class", &classes)
+    })
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_liveThreads")]
+unsafe extern "system" fn live_threads(jni: *mut JNIEnv, _class: jclass) -> jobjectArray {
+    guarded(ptr::null_mut(), || {
+        let threads = agent::get().map(|agent| agent.jvmti.threads()).unwrap_or_default();
+        array(jni, c"java/lang/Thread", &threads)
+    })
+}
+
+fn java_string(jni: *mut JNIEnv, text: &str) -> jstring {
+    let Ok(text) = CString::new(text) else { return ptr::null_mut() };
+    // SAFETY: names of fields and classes come from the VM in modified UTF-8 and go back unchanged but
+    // for characters outside the basic plane, which only leave a name unresolved.
+    unsafe { ((**jni).NewStringUTF)(jni, text.as_ptr()) }
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_fields")]
+unsafe extern "system" fn fields(jni: *mut JNIEnv, _class: jclass, declaring: jclass) -> jobjectArray {
+    guarded(ptr::null_mut(), || {
+        let Some(agent) = agent::get() else { return ptr::null_mut() };
+        let class = agent.jvmti.class_name(declaring).unwrap_or_default();
+        let mut texts = vec![if is_opaque(agent, &class) { "opaque" } else { "plain" }.to_owned()];
+        for (modifiers, name, descriptor) in agent.jvmti.fields(declaring) {
+            let full = format!("{class}.{name}");
+            let mut flags = String::new();
+            let is_static = modifiers & 0x0008 != 0;
+            flags.push(if is_static { 's' } else { 'i' });
+            if modifiers & 0x0010 != 0 {
+                flags.push('f');
+            }
+            if is_static && is_framework(&class) || agent.options.ignore.matches(&full) {
+                flags.push('x');
+            }
+            if agent.options.opaque.matches(&full) {
+                flags.push('o');
+            }
+            texts.push(format!("{flags} {name} {descriptor}"));
+        }
+        let strings: Vec<jobject> = texts.iter().map(|text| java_string(jni, text)).collect();
+        array(jni, c"java/lang/String", &strings)
+    })
+}
+
+fn is_framework(class: &str) -> bool {
+    untether_weave::boundary::is_framework(class.replace('.', "/").as_bytes())
+}
+
+fn is_opaque(agent: &Agent, class: &str) -> bool {
+    class.starts_with("java.lang.Untether") || agent.options.immutable.matches(class)
+}
+
+fn field_name(agent: &Agent, number: jint, is_static: bool) -> Option<(usize, FieldName)> {
+    let numbers = lock(&agent.numbers);
+    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+    if is_static {
+        numbers.static_names.get(index).cloned()
+    } else {
+        numbers.instance_names.get(index).map(|name| (0, name.clone()))
+    }
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_field")]
+unsafe extern "system" fn field(jni: *mut JNIEnv, _class: jclass, number: jint, is_static: jboolean) -> jstring {
+    guarded(ptr::null_mut(), || {
+        let found = agent::get().and_then(|agent| field_name(agent, number, is_static != 0));
+        let Some((_, name)) = found else { return ptr::null_mut() };
+        let owner = String::from_utf8_lossy(&name.owner).replace('/', ".");
+        let text = format!(
+            "{owner} {} {}",
+            String::from_utf8_lossy(&name.name),
+            String::from_utf8_lossy(&name.descriptor)
+        );
+        java_string(jni, &text)
+    })
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_staticOwner")]
+unsafe extern "system" fn static_owner(jni: *mut JNIEnv, _class: jclass, number: jint) -> jclass {
+    guarded(ptr::null_mut(), || {
+        let Some((agent, (loader, name))) = agent::get().and_then(|a| Some((a, field_name(a, number, true)?))) else {
+            return ptr::null_mut();
+        };
+        loaded_class(jni, agent, loader, &name.owner)
+    })
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_initializerClass")]
+unsafe extern "system" fn initializer_class(jni: *mut JNIEnv, _class: jclass, number: jint) -> jclass {
+    guarded(ptr::null_mut(), || {
+        let Some(agent) = agent::get() else { return ptr::null_mut() };
+        let index = (number as usize).wrapping_sub(1);
+        let Some((loader, name)) = lock(&agent.numbers).initializers.get(index).cloned() else {
+            return ptr::null_mut();
+        };
+        loaded_class(jni, agent, loader, &name)
+    })
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_staticLoader")]
+unsafe extern "system" fn static_loader(jni: *mut JNIEnv, _class: jclass, number: jint) -> jobject {
+    guarded(ptr::null_mut(), || {
+        let Some((agent, (loader, _))) = agent::get().and_then(|a| Some((a, field_name(a, number, true)?))) else {
+            return ptr::null_mut();
+        };
+        loader_reference(jni, agent, loader)
+    })
+}
+
+/// A local reference to a numbered loader: null for the boot loader or one that is gone.
+fn loader_reference(jni: *mut JNIEnv, agent: &Agent, loader: usize) -> jobject {
+    let Some(weak) = loader.checked_sub(1).and_then(|index| lock(&agent.numbers).loaders.get(index).copied()) else {
+        return ptr::null_mut();
+    };
+    // SAFETY: a weak global reference of ours, never deleted.
+    unsafe { ((**jni).NewLocalRef)(jni, weak as jobject) }
+}
+
+/// The class of that name if the loader has already loaded or been asked for it; loads nothing for
+/// loaders other than the boot loader, and runs no Java code.
+fn loaded_class(jni: *mut JNIEnv, agent: &Agent, loader: usize, internal_name: &[u8]) -> jclass {
+    let Ok(slashed) = CString::new(internal_name) else { return ptr::null_mut() };
+    // SAFETY: the environment is the calling native's; `findLoadedClass0` is a native method of every
+    // supported JDK, called without virtual dispatch; pending exceptions are cleared.
+    unsafe {
+        let found = if loader == 0 {
+            ((**jni).FindClass)(jni, slashed.as_ptr())
+        } else {
+            let reference = loader_reference(jni, agent, loader);
+            if reference.is_null() {
+                return ptr::null_mut();
+            }
+            let class = ((**jni).FindClass)(jni, c"java/lang/ClassLoader".as_ptr());
+            let method = ((**jni).GetMethodID)(
+                jni,
+                class,
+                c"findLoadedClass0".as_ptr(),
+                c"(Ljava/lang/String;)Ljava/lang/Class;".as_ptr(),
+            );
+            if method.is_null() {
+                ((**jni).ExceptionClear)(jni);
+                return ptr::null_mut();
+            }
+            let dotted = String::from_utf8_lossy(internal_name).replace('/', ".");
+            let arguments = [jvalue { l: java_string(jni, &dotted) }];
+            ((**jni).CallNonvirtualObjectMethodA)(jni, reference, class, method, arguments.as_ptr())
+        };
+        if ((**jni).ExceptionCheck)(jni) != 0 {
+            ((**jni).ExceptionClear)(jni);
+            return ptr::null_mut();
+        }
+        found
+    }
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_stackBounds")]
+unsafe extern "system" fn stack_bounds(jni: *mut JNIEnv, _class: jclass, low_and_high: jlongArray) {
+    guarded((), || {
+        // SAFETY: the attribute structure is initialised by the call that succeeds, then destroyed; the
+        // Java array has two elements.
+        unsafe {
+            let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+            if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+                return;
+            }
+            let mut low: *mut c_void = ptr::null_mut();
+            let mut size = 0;
+            if libc::pthread_attr_getstack(&attributes, &mut low, &mut size) == 0 {
+                let bounds = [low as jlong, low as jlong + size as jlong];
+                ((**jni).SetLongArrayRegion)(jni, low_and_high, 0, 2, bounds.as_ptr());
+            }
+            libc::pthread_attr_destroy(&mut attributes);
+        }
+    });
+}

@@ -1,0 +1,100 @@
+//! Numbers for the fields and initializers that probes name.
+
+use std::collections::HashMap;
+
+use jvmti_bindings::sys::jni::{JNIEnv, jobject};
+
+/// Static tables hold this many fields; further ones are not probed, and that is reported.
+pub(crate) const MOST_STATICS: u32 = 1 << 20;
+/// The cache key of a field has this many values.
+pub(crate) const MOST_INSTANCE_FIELDS: u32 = 1 << 19;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FieldName {
+    pub(crate) owner: Box<[u8]>,
+    pub(crate) name: Box<[u8]>,
+    pub(crate) descriptor: Box<[u8]>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    instance: HashMap<FieldName, u32>,
+    pub(crate) instance_names: Vec<FieldName>,
+    statics: HashMap<(usize, FieldName), u32>,
+    pub(crate) static_names: Vec<(usize, FieldName)>,
+    pub(crate) initializers: Vec<(usize, Box<[u8]>)>,
+    /// Weak global references to loaders; index 0 is the boot loader.
+    pub(crate) loaders: Vec<usize>,
+    pub(crate) is_full: bool,
+}
+
+impl Numbers {
+    /// The number of a loader, which stays while the loader lives.
+    pub(crate) fn loader(&mut self, jni: *mut JNIEnv, loader: jobject) -> usize {
+        if loader.is_null() || jni.is_null() {
+            return 0;
+        }
+        // SAFETY: `jni` belongs to this thread; the references are weak globals of ours or a local
+        // reference that the JVM handed to the running callback.
+        unsafe {
+            for (index, &known) in self.loaders.iter().enumerate() {
+                if ((**jni).IsSameObject)(jni, known as jobject, loader) != 0 {
+                    return index + 1;
+                }
+            }
+            self.loaders.push(((**jni).NewWeakGlobalRef)(jni, loader) as usize);
+        }
+        self.loaders.len()
+    }
+}
+
+/// The numbering as seen while weaving a class of one loader.
+pub(crate) struct LoaderNumbers<'n> {
+    pub(crate) numbers: &'n mut Numbers,
+    pub(crate) loader: usize,
+    pub(crate) constants: *mut u8,
+}
+
+fn field_name(owner: &[u8], name: &[u8], descriptor: &[u8]) -> FieldName {
+    FieldName { owner: owner.into(), name: name.into(), descriptor: descriptor.into() }
+}
+
+impl untether_weave::Numbering for LoaderNumbers<'_> {
+    fn instance_field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32 {
+        let key = field_name(owner, name, descriptor);
+        if let Some(&number) = self.numbers.instance.get(&key) {
+            return number;
+        }
+        let number = self.numbers.instance_names.len() as u32 + 1;
+        if number >= MOST_INSTANCE_FIELDS {
+            self.numbers.is_full = true;
+            return 0;
+        }
+        self.numbers.instance_names.push(key.clone());
+        self.numbers.instance.insert(key, number);
+        number
+    }
+
+    fn static_field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32 {
+        let key = (self.loader, field_name(owner, name, descriptor));
+        if let Some(&number) = self.numbers.statics.get(&key) {
+            return number;
+        }
+        let number = self.numbers.static_names.len() as u32 + 1;
+        if number >= MOST_STATICS {
+            self.numbers.is_full = true;
+            return 0;
+        }
+        self.numbers.static_names.push(key.clone());
+        self.numbers.statics.insert(key, number);
+        // SAFETY: the table has `MOST_STATICS` bytes and `number` is below that. Until its first access
+        // is judged, a constant counts as one that may matter.
+        unsafe { self.constants.add(number as usize).write_volatile(1) };
+        number
+    }
+
+    fn initializer(&mut self, class: &[u8]) -> u32 {
+        self.numbers.initializers.push((self.loader, class.into()));
+        self.numbers.initializers.len() as u32
+    }
+}

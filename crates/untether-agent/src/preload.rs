@@ -1,0 +1,139 @@
+//! The other way in: preloaded into a build tool, this library adds `-agentpath` to the test JVMs that
+//! the tool forks, whatever its configuration says, and takes itself out of their environment.
+//!
+//! `java` is a small C program; its `main` is reached through `__libc_start_main`, which we stand
+//! before. Every other program only passes through.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::ptr;
+
+/// Names the agent library; set by `untether detect`.
+const AGENT: &str = "UNTETHER_AGENT";
+/// Names the options file.
+const OPTIONS: &str = "UNTETHER_OPTIONS";
+/// What `LD_PRELOAD` was before, if anything.
+const PRELOAD_BEFORE: &str = "UNTETHER_PRELOAD_BEFORE";
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// Main classes and options of JVMs that run no tests themselves.
+const NOT_TESTS: &[&str] = &[
+    "org.codehaus.plexus.classworlds.launcher.Launcher",
+    "org.codehaus.classworlds.Launcher",
+    "org.apache.maven.wrapper.MavenWrapperMain",
+    "org.gradle.launcher.daemon.bootstrap.GradleDaemon",
+    "org.gradle.launcher.GradleMain",
+    "org.gradle.wrapper.GradleWrapperMain",
+    "-version",
+    "--version",
+    "-fullversion",
+    "-XshowSettings:properties",
+];
+
+type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+type StartMain = unsafe extern "C" fn(
+    Main,
+    c_int,
+    *mut *mut c_char,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+) -> c_int;
+
+unsafe extern "C" {
+    static mut environ: *mut *mut c_char;
+}
+
+/// Stands before the C library's function of the same name.
+///
+/// # Safety
+/// Called by the start code of a program with the arguments that the loader prepared.
+#[unsafe(no_mangle)]
+#[allow(unreachable_pub, reason = "exported to the loader")]
+pub unsafe extern "C" fn __libc_start_main(
+    main: Main,
+    argc: c_int,
+    argv: *mut *mut c_char,
+    init: *mut c_void,
+    fini: *mut c_void,
+    rtld_fini: *mut c_void,
+    stack_end: *mut c_void,
+) -> c_int {
+    // SAFETY: the next definition is the C library's, with this signature; without it no program can
+    // start, so aborting is all that is left. `argv` has `argc` strings.
+    unsafe {
+        let next = libc::dlsym(libc::RTLD_NEXT, c"__libc_start_main".as_ptr());
+        if next.is_null() {
+            libc::abort();
+        }
+        let next: StartMain = std::mem::transmute(next);
+        match injected(argc, argv) {
+            Some((argc, argv)) => next(main, argc, argv, init, fini, rtld_fini, stack_end),
+            None => next(main, argc, argv, init, fini, rtld_fini, stack_end),
+        }
+    }
+}
+
+/// New arguments for a test JVM. They live as long as the process.
+///
+/// # Safety
+/// `argv` has `argc` NUL-terminated strings; no other thread runs yet.
+unsafe fn injected(argc: c_int, argv: *mut *mut c_char) -> Option<(c_int, *mut *mut c_char)> {
+    if !is_java() {
+        return None;
+    }
+    let agent = std::env::var_os(AGENT)?;
+    let options = std::env::var_os(OPTIONS)?;
+    // SAFETY: given by the caller.
+    let arguments: Vec<*mut c_char> = unsafe { std::slice::from_raw_parts(argv, argc as usize) }.to_vec();
+    let is_excluded = arguments.iter().any(|&argument| {
+        // SAFETY: given by the caller.
+        let text = unsafe { CStr::from_ptr(argument) }.to_bytes();
+        NOT_TESTS.iter().any(|name| name.as_bytes() == text)
+            || text.starts_with(b"-agentpath:") && text.windows(14).any(|part| part == b"untether_agent")
+    });
+    if is_excluded || arguments.len() < 2 {
+        return None;
+    }
+    let option = [b"-agentpath:", agent.as_bytes(), b"=", options.as_bytes()].concat();
+    let mut injected = vec![arguments[0], CString::new(option).ok()?.into_raw()];
+    injected.extend_from_slice(&arguments[1..]);
+    let count = injected.len() as c_int;
+    injected.push(ptr::null_mut());
+    restore_environment();
+    Some((count, Box::leak(injected.into_boxed_slice()).as_mut_ptr()))
+}
+
+fn is_java() -> bool {
+    std::fs::read_link("/proc/self/exe").is_ok_and(|path| path.file_name() == Some(OsStr::new("java")))
+}
+
+/// Makes the environment look as it did before us, for the program and its children.
+fn restore_environment() {
+    let before = std::env::var_os(PRELOAD_BEFORE);
+    let mut kept: Vec<*mut c_char> = Vec::new();
+    // SAFETY: the program is not running yet: no other thread, and no one else holds `environ`. The new
+    // array and strings are leaked on purpose.
+    unsafe {
+        let mut at = environ;
+        while !at.is_null() && !(*at).is_null() {
+            let entry = CStr::from_ptr(*at).to_bytes();
+            let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
+            let is_ours =
+                [AGENT, OPTIONS, PRELOAD_BEFORE, PRELOAD].iter().any(|ours| ours.as_bytes() == name);
+            if !is_ours {
+                kept.push(*at);
+            }
+            at = at.add(1);
+        }
+        if let Some(before) = before.filter(|value| !value.is_empty()) {
+            let entry = [PRELOAD.as_bytes(), b"=", before.as_bytes()].concat();
+            if let Ok(entry) = CString::new(entry) {
+                kept.push(entry.into_raw());
+            }
+        }
+        kept.push(ptr::null_mut());
+        environ = Box::leak(kept.into_boxed_slice()).as_mut_ptr();
+    }
+}

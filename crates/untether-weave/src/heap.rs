@@ -1,0 +1,403 @@
+//! Probes of heap state: fields, array elements, statics, and the library calls that bypass bytecode.
+
+use untether_classfile::{ClassFile, Code, CodeEditor, Entry, Instruction, Result, opcode};
+
+use crate::probe::{self, Probe};
+use crate::shape::{FieldShape, Resolver, resolve_field};
+use crate::values::{THIS, Values, parameters, slots_of};
+use crate::weaver::Numbering;
+
+const UNSAFE: &[u8] = b"jdk/internal/misc/Unsafe";
+
+/// The method being woven.
+pub(crate) struct HeapProbes<'m> {
+    pub(crate) class_name: &'m [u8],
+    pub(crate) method_name: &'m [u8],
+    pub(crate) descriptor: &'m [u8],
+    pub(crate) is_static: bool,
+}
+
+/// Everything that one method's pass needs.
+struct Pass<'p, 'a, 'c, 'e> {
+    method: &'p HeapProbes<'p>,
+    class: &'p mut ClassFile<'a>,
+    code: &'p Code<'c>,
+    editor: &'p mut CodeEditor<'e, 'c>,
+    resolver: &'p dyn Resolver,
+    numbering: &'p mut dyn Numbering,
+    values: Values,
+    /// In a constructor: whether `this` still awaits its superclass's constructor.
+    is_this_raw: bool,
+    pending_news: usize,
+}
+
+impl HeapProbes<'_> {
+    pub(crate) fn insert<'a, 'c>(
+        &self,
+        class: &mut ClassFile<'a>,
+        code: &Code<'c>,
+        editor: &mut CodeEditor<'_, 'c>,
+        resolver: &dyn Resolver,
+        numbering: &mut dyn Numbering,
+    ) -> Result<()> {
+        let leaders = Leaders::of(code)?;
+        let has_stable_this = !self.is_static && !stores_this(code)?;
+        let mut pass = Pass {
+            method: self,
+            class,
+            code,
+            editor,
+            resolver,
+            numbering,
+            values: Values::new(has_stable_this),
+            is_this_raw: self.method_name == b"<init>",
+            pending_news: 0,
+        };
+        pass.run(&leaders)
+    }
+}
+
+impl Pass<'_, '_, '_, '_> {
+    fn run(&mut self, leaders: &Leaders) -> Result<()> {
+        let is_initializer = self.method.method_name == b"<clinit>";
+        let initializer = if is_initializer { self.numbering.initializer(self.method.class_name) } else { 0 };
+        if is_initializer {
+            let enter = self.numbered_call(initializer, probe::INITIALIZER_ENTER)?;
+            self.editor.need_stack(1);
+            self.editor.before(0, &enter);
+            let mut handler = self.numbered_call(initializer, probe::INITIALIZER_EXIT)?;
+            handler.push(opcode::ATHROW);
+            // The handler runs with the throwable and one number on the stack.
+            self.editor.need_stack(2);
+            self.editor.catch_all(&handler);
+        }
+        self.reflection_entry()?;
+        for instruction in self.code.instructions() {
+            let instruction = instruction?;
+            if leaders.contains(instruction.pc) {
+                self.values.start_block();
+            }
+            let entry = match instruction.opcode {
+                opcode::GETSTATIC..=opcode::INVOKEINTERFACE => Some(self.class.pool.entry(instruction.index())?),
+                _ => None,
+            };
+            if is_initializer && instruction.is_return() {
+                let exit = self.numbered_call(initializer, probe::INITIALIZER_EXIT)?;
+                self.editor.before(instruction.pc, &exit);
+            } else {
+                self.visit(&instruction, entry)?;
+            }
+            self.values.step(&instruction, entry);
+            // A subroutine may return here with other values.
+            if instruction.ends_block() || matches!(instruction.opcode, opcode::JSR | opcode::JSR_W) {
+                self.values.start_block();
+            }
+        }
+        Ok(())
+    }
+
+    fn visit(&mut self, instruction: &Instruction<'_>, entry: Option<Entry<'_>>) -> Result<()> {
+        match (instruction.opcode, entry) {
+            (opcode::GETFIELD, Some(Entry::Ref { owner, name, descriptor })) => {
+                self.field_read(instruction, owner, name, descriptor)
+            }
+            (opcode::PUTFIELD, Some(Entry::Ref { owner, name, descriptor })) => {
+                self.field_write(instruction, owner, name, descriptor)
+            }
+            (opcode::GETSTATIC, Some(Entry::Ref { owner, name, descriptor })) => {
+                self.static_read(instruction, owner, name, descriptor)
+            }
+            (opcode::PUTSTATIC, Some(Entry::Ref { owner, name, descriptor })) => {
+                self.static_write(instruction, owner, name, descriptor)
+            }
+            (opcode::IALOAD..=opcode::SALOAD, _) => self.array_read(instruction),
+            (opcode::IASTORE..=opcode::SASTORE, _) => self.array_write(instruction),
+            (opcode::NEW, _) => {
+                self.pending_news += 1;
+                Ok(())
+            }
+            (
+                opcode::INVOKEVIRTUAL..=opcode::INVOKEINTERFACE,
+                Some(Entry::Ref { owner, name, descriptor }),
+            ) => self.call(instruction, owner, name, descriptor),
+            _ => Ok(()),
+        }
+    }
+
+    /// A receiver that no other test can hold: made here, or `this` of a running constructor.
+    fn is_private(&mut self, receiver: u32) -> bool {
+        self.values.is_fresh(receiver) || (receiver == THIS && self.method.method_name == b"<init>")
+    }
+
+    fn shape(&self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> FieldShape {
+        if owner == self.method.class_name {
+            let own = self.class.fields.iter().find(|field| {
+                self.class.pool.utf8(field.name_index) == Ok(name)
+                    && self.class.pool.utf8(field.descriptor_index) == Ok(descriptor)
+            });
+            if let Some(field) = own {
+                return FieldShape::of(field, self.class);
+            }
+        }
+        resolve_field(self.resolver, owner, name, descriptor).unwrap_or_default()
+    }
+
+    fn field_read(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
+        let receiver = self.values.peek(0);
+        if self.is_private(receiver) || self.shape(owner, name, descriptor).is_final {
+            return Ok(());
+        }
+        let number = self.numbering.instance_field(owner, name, descriptor);
+        if number == 0 || !self.values.probe_once(receiver, number, false) {
+            return Ok(());
+        }
+        let mut bytes = vec![opcode::DUP];
+        bytes.extend(self.numbered_call(number, probe::FIELD_READ)?);
+        self.editor.need_stack(2);
+        self.editor.before(at.pc, &bytes);
+        Ok(())
+    }
+
+    fn field_write(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
+        let slots = slots_of(descriptor);
+        let receiver = self.values.peek(slots);
+        if self.is_private(receiver) || (self.is_this_raw && owner == self.method.class_name) {
+            return Ok(());
+        }
+        if self.shape(owner, name, descriptor).is_final && self.class.major_version >= 53 {
+            return Ok(());
+        }
+        let number = self.numbering.instance_field(owner, name, descriptor);
+        if number == 0 || !self.values.probe_once(receiver, number, true) {
+            return Ok(());
+        }
+        let mut bytes = match slots {
+            1 => vec![opcode::DUP2, opcode::POP],
+            _ => vec![opcode::DUP2_X1, opcode::POP2, opcode::DUP_X2],
+        };
+        bytes.extend(self.numbered_call(number, probe::FIELD_WRITE)?);
+        self.editor.need_stack(4);
+        self.editor.before(at.pc, &bytes);
+        Ok(())
+    }
+
+    fn static_read(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
+        let shape = self.shape(owner, name, descriptor);
+        // An initializer sees its own class's constants being made; provenance is noted at its end.
+        if shape.is_fixed || (shape.is_final && self.is_own_initializer(owner)) {
+            return Ok(());
+        }
+        let number = self.numbering.static_field(owner, name, descriptor);
+        if number == 0 || !self.values.probe_once(u32::MAX, number, false) {
+            return Ok(());
+        }
+        let probe = if shape.is_final { probe::CONSTANT_READ } else { probe::STATIC_READ };
+        let bytes = self.numbered_call(number, probe)?;
+        self.editor.need_stack(3);
+        self.editor.after(at.pc, &bytes);
+        Ok(())
+    }
+
+    fn static_write(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
+        if self.shape(owner, name, descriptor).is_final {
+            return Ok(());
+        }
+        let number = self.numbering.static_field(owner, name, descriptor);
+        if number == 0 || !self.values.probe_once(u32::MAX, number, true) {
+            return Ok(());
+        }
+        let bytes = self.numbered_call(number, probe::STATIC_WRITE)?;
+        self.editor.need_stack(1);
+        self.editor.before(at.pc, &bytes);
+        Ok(())
+    }
+
+    fn is_own_initializer(&self, owner: &[u8]) -> bool {
+        self.method.method_name == b"<clinit>" && owner == self.method.class_name
+    }
+
+    fn array_read(&mut self, at: &Instruction<'_>) -> Result<()> {
+        let (array, index) = (self.values.peek(1), self.values.peek(0));
+        if self.values.is_fresh(array) || !self.values.probe_once(array, !index, false) {
+            return Ok(());
+        }
+        let mut bytes = vec![opcode::DUP2];
+        bytes.extend(probe::ARRAY_READ.call(&mut self.class.pool)?);
+        self.editor.need_stack(2);
+        self.editor.before(at.pc, &bytes);
+        Ok(())
+    }
+
+    fn array_write(&mut self, at: &Instruction<'_>) -> Result<()> {
+        let is_wide = matches!(at.opcode, opcode::LASTORE | opcode::DASTORE);
+        let depth = if is_wide { 2 } else { 1 };
+        let (array, index) = (self.values.peek(depth + 1), self.values.peek(depth));
+        if self.values.is_fresh(array) || !self.values.probe_once(array, !index, true) {
+            return Ok(());
+        }
+        let mut bytes = if is_wide {
+            vec![opcode::DUP2_X2, opcode::POP2, opcode::DUP2_X2]
+        } else {
+            vec![opcode::DUP_X2, opcode::POP, opcode::DUP2_X1]
+        };
+        bytes.extend(probe::ARRAY_WRITE.call(&mut self.class.pool)?);
+        self.editor.need_stack(4);
+        self.editor.before(at.pc, &bytes);
+        Ok(())
+    }
+
+    fn call(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
+        if at.opcode == opcode::INVOKESPECIAL && name == b"<init>" {
+            // The constructor call that is not of a pending `new` is the one of `this`.
+            match self.pending_news.checked_sub(1) {
+                Some(rest) => self.pending_news = rest,
+                None => self.is_this_raw = false,
+            }
+            return Ok(());
+        }
+        if owner == b"java/lang/System" && name == b"arraycopy" {
+            let call = probe::ARRAY_COPY.call(&mut self.class.pool)?;
+            self.editor.replace(at.pc, &call);
+            return Ok(());
+        }
+        if name == b"clone" && descriptor == b"()Ljava/lang/Object;" && at.opcode != opcode::INVOKESTATIC {
+            if owner.starts_with(b"[") || (at.opcode == opcode::INVOKESPECIAL && owner == b"java/lang/Object") {
+                let mut bytes = vec![opcode::DUP];
+                bytes.extend(probe::READ_ALL.call(&mut self.class.pool)?);
+                self.editor.need_stack(1);
+                self.editor.before(at.pc, &bytes);
+            }
+            return Ok(());
+        }
+        if owner == UNSAFE && self.method.class_name != UNSAFE && descriptor.starts_with(b"(Ljava/lang/Object;J") {
+            return self.unsafe_call(at, name, descriptor);
+        }
+        Ok(())
+    }
+
+    /// Spills what lies above the object into fresh locals, shows object and offset to the probe, reloads.
+    fn unsafe_call(&mut self, at: &Instruction<'_>, name: &[u8], descriptor: &[u8]) -> Result<()> {
+        let probe = match name {
+            _ if name.starts_with(b"getAnd") => probe::UNSAFE_UPDATE,
+            _ if name.starts_with(b"get") => probe::UNSAFE_READ,
+            _ if name.starts_with(b"compareAnd") || name.starts_with(b"weakCompareAnd") => probe::UNSAFE_UPDATE,
+            // `put*`, `setMemory`, `copyMemory`: whatever is not a known read counts as a write.
+            _ => probe::UNSAFE_WRITE,
+        };
+        let parameters = parameters(descriptor);
+        let mut local = self.code.max_locals;
+        let mut homes = Vec::new();
+        for parameter in &parameters[1..] {
+            homes.push((*parameter, local));
+            local = local.checked_add(slots_of(parameter) as u16).ok_or(untether_classfile::Error::LimitExceeded)?;
+        }
+        let mut bytes = Vec::new();
+        for (parameter, home) in homes.iter().rev() {
+            move_local(&mut bytes, parameter, *home, true);
+        }
+        bytes.push(opcode::DUP);
+        move_local(&mut bytes, homes[0].0, homes[0].1, false);
+        bytes.extend(probe.call(&mut self.class.pool)?);
+        for (parameter, home) in &homes {
+            move_local(&mut bytes, parameter, *home, false);
+        }
+        self.editor.need_stack(3);
+        self.editor.need_locals(local - self.code.max_locals);
+        self.editor.before(at.pc, &bytes);
+        Ok(())
+    }
+
+    /// `Field.get*` and `Field.set*`: since JDK 18 their work happens in hidden classes.
+    fn reflection_entry(&mut self) -> Result<()> {
+        if self.method.class_name != b"java/lang/reflect/Field" || self.method.is_static {
+            return Ok(());
+        }
+        let probe = match self.method.descriptor {
+            d if d.starts_with(b"(Ljava/lang/Object;)") && self.method.method_name.starts_with(b"get") => {
+                probe::REFLECTIVE_READ
+            }
+            d if d.starts_with(b"(Ljava/lang/Object;") && d.ends_with(b")V")
+                && self.method.method_name.starts_with(b"set") =>
+            {
+                probe::REFLECTIVE_WRITE
+            }
+            _ => return Ok(()),
+        };
+        let mut bytes = vec![opcode::ALOAD_0, opcode::ALOAD_0 + 1];
+        bytes.extend(probe.call(&mut self.class.pool)?);
+        self.editor.need_stack(2);
+        self.editor.before(0, &bytes);
+        Ok(())
+    }
+
+    fn numbered_call(&mut self, number: u32, probe: Probe) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(6);
+        match i16::try_from(number) {
+            Ok(small) => {
+                bytes.push(opcode::SIPUSH);
+                bytes.extend(small.to_be_bytes());
+            }
+            Err(_) => {
+                bytes.push(opcode::LDC_W);
+                bytes.extend(self.class.pool.add_integer(number as i32)?.to_be_bytes());
+            }
+        }
+        bytes.extend(probe.call(&mut self.class.pool)?);
+        Ok(bytes)
+    }
+}
+
+/// Loads or stores a fresh local of the given type.
+fn move_local(bytes: &mut Vec<u8>, descriptor: &[u8], local: u16, is_store: bool) {
+    let kind = match descriptor[0] {
+        b'J' => 1,
+        b'F' => 2,
+        b'D' => 3,
+        b'L' | b'[' => 4,
+        _ => 0,
+    };
+    let op = kind + if is_store { opcode::ISTORE } else { opcode::ILOAD };
+    match u8::try_from(local) {
+        Ok(local) => bytes.extend([op, local]),
+        Err(_) => {
+            let [high, low] = local.to_be_bytes();
+            bytes.extend([opcode::WIDE, op, high, low]);
+        }
+    }
+}
+
+fn stores_this(code: &Code<'_>) -> Result<bool> {
+    for instruction in code.instructions() {
+        if instruction?.stored_local().is_some_and(|(local, _)| local == 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The pcs where a basic block starts: jump targets and exception handlers.
+struct Leaders {
+    marks: Vec<bool>,
+}
+
+impl Leaders {
+    fn of(code: &Code<'_>) -> Result<Self> {
+        let mut marks = vec![false; code.bytes.len() + 1];
+        let mut mark = |pc: i64| {
+            if let Some(slot) = usize::try_from(pc).ok().and_then(|pc| marks.get_mut(pc)) {
+                *slot = true;
+            }
+        };
+        for instruction in code.instructions() {
+            instruction?.targets(&mut mark);
+        }
+        for entry in &code.exceptions {
+            mark(entry.handler.into());
+        }
+        Ok(Leaders { marks })
+    }
+
+    fn contains(&self, pc: u32) -> bool {
+        self.marks.get(pc as usize).copied().unwrap_or(false)
+    }
+}

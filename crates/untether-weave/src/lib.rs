@@ -1,0 +1,16 @@
+//! What to insert where, and why a class or a method was left alone.
+//!
+//! [`Weaver::weave`] takes class bytes and gives woven bytes. It knows the probes' names and
+//! descriptors ([`probe`]) but nothing of a JVM: field facts come through [`Resolver`], numbers for
+//! fields and classes through [`Numbering`].
+
+pub mod boundary;
+pub mod foundation;
+mod heap;
+mod values;
+pub mod probe;
+mod shape;
+mod weaver;
+
+pub use shape::{ClassShape, FieldShape, Resolver, resolve_field};
+pub use weaver::{Numbering, ProbeSets, Refusal, Weaver, Woven};

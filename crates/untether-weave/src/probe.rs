@@ -1,0 +1,54 @@
+//! The seam between weaving and the Java runtime: the static methods that woven code calls.
+//!
+//! `java/runtime` implements them in `java.lang.Untether`; both sides change together.
+
+use untether_classfile::{ConstantPool, Result};
+
+pub const CLASS: &[u8] = b"java/lang/Untether";
+
+/// Names in `java/lang` that belong to the runtime and are never woven.
+pub const RUNTIME_PREFIX: &[u8] = b"java/lang/Untether";
+
+/// What the probes themselves stand on, without state of its own: initialised before a probe can run.
+pub const FOUNDATION: [&[u8]; 2] = [b"jdk/internal/misc/Unsafe", b"jdk/internal/misc/UnsafeConstants"];
+
+/// A probe: its method name and descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    pub name: &'static str,
+    pub descriptor: &'static str,
+}
+
+const fn probe(name: &'static str, descriptor: &'static str) -> Probe {
+    Probe { name, descriptor }
+}
+
+pub const FIELD_READ: Probe = probe("fieldRead", "(Ljava/lang/Object;I)V");
+pub const FIELD_WRITE: Probe = probe("fieldWrite", "(Ljava/lang/Object;I)V");
+pub const ARRAY_READ: Probe = probe("arrayRead", "(Ljava/lang/Object;I)V");
+pub const ARRAY_WRITE: Probe = probe("arrayWrite", "(Ljava/lang/Object;I)V");
+pub const STATIC_READ: Probe = probe("staticRead", "(I)V");
+pub const STATIC_WRITE: Probe = probe("staticWrite", "(I)V");
+pub const CONSTANT_READ: Probe = probe("constantRead", "(I)V");
+pub const UNSAFE_READ: Probe = probe("unsafeRead", "(Ljava/lang/Object;J)V");
+pub const UNSAFE_WRITE: Probe = probe("unsafeWrite", "(Ljava/lang/Object;J)V");
+pub const UNSAFE_UPDATE: Probe = probe("unsafeUpdate", "(Ljava/lang/Object;J)V");
+pub const READ_ALL: Probe = probe("readAll", "(Ljava/lang/Object;)V");
+pub const ARRAY_COPY: Probe = probe("arraycopy", "(Ljava/lang/Object;ILjava/lang/Object;II)V");
+pub const REFLECTIVE_READ: Probe = probe("reflectiveRead", "(Ljava/lang/reflect/Field;Ljava/lang/Object;)V");
+pub const REFLECTIVE_WRITE: Probe = probe("reflectiveWrite", "(Ljava/lang/reflect/Field;Ljava/lang/Object;)V");
+pub const INITIALIZER_ENTER: Probe = probe("initializerEnter", "(I)V");
+pub const INITIALIZER_EXIT: Probe = probe("initializerExit", "(I)V");
+pub const BOUNDARY: Probe = probe("boundary", "(ILjava/lang/Object;Ljava/lang/Object;Ljava/lang/Object;)V");
+pub const SEQUENTIAL: Probe = probe("sequential", "(Z)Z");
+pub const SEQUENTIAL_SCHEDULER: Probe =
+    probe("sequentialScheduler", "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;");
+
+impl Probe {
+    /// The three bytes that call this probe.
+    pub fn call(&self, pool: &mut ConstantPool<'_>) -> Result<[u8; 3]> {
+        let index = pool.add_method_ref(CLASS, self.name.as_bytes(), self.descriptor.as_bytes())?;
+        let [high, low] = index.to_be_bytes();
+        Ok([untether_classfile::opcode::INVOKESTATIC, high, low])
+    }
+}

@@ -1,0 +1,14 @@
+//! What passes between the program and the JVMs that it watches: agent options and event frames.
+//!
+//! Only bytes and plain values live here; what they mean is the model's business. The Java side of the
+//! frames is `UntetherTrace.java`.
+
+mod frame;
+mod options;
+mod rules;
+
+pub use frame::{
+    ActorKind, Frame, FrameReader, FrameWriter, HEADER, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WireError,
+};
+pub use options::AgentOptions;
+pub use rules::{Rules, glob_matches};

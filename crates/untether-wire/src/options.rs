@@ -1,0 +1,66 @@
+//! What the program tells the agent: a small text file of `key=value` lines.
+
+use std::path::{Path, PathBuf};
+
+use crate::frame::WireError;
+use crate::rules::Rules;
+
+/// Options of one watched run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentOptions {
+    /// Where each JVM writes its trace file.
+    pub trace_directory: PathBuf,
+    /// Fields whose accesses are not recorded and that are not followed.
+    pub ignore: Rules,
+    /// Fields that are recorded, but what they refer to is not followed.
+    pub opaque: Rules,
+    /// Classes whose instances hold no state of a test.
+    pub immutable: Rules,
+}
+
+impl AgentOptions {
+    const FIRST_LINE: &str = "untether agent options 1";
+
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}\ntrace_directory={}\n", Self::FIRST_LINE, self.trace_directory.display());
+        for (key, rules) in [("ignore", &self.ignore), ("opaque", &self.opaque), ("immutable", &self.immutable)] {
+            for pattern in rules.patterns() {
+                text.push_str(&format!("{key}={pattern}\n"));
+            }
+        }
+        text
+    }
+
+    pub fn parse(text: &str) -> Result<Self, WireError> {
+        let mut lines = text.lines();
+        if lines.next() != Some(Self::FIRST_LINE) {
+            return Err(WireError::Options("the first line is not of this version".into()));
+        }
+        let mut trace_directory = None;
+        let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
+        for line in lines.filter(|line| !line.is_empty()) {
+            let (key, value) =
+                line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
+            match key {
+                "trace_directory" => trace_directory = Some(PathBuf::from(value)),
+                "ignore" => ignore.push(value.to_owned()),
+                "opaque" => opaque.push(value.to_owned()),
+                "immutable" => immutable.push(value.to_owned()),
+                _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
+            }
+        }
+        Ok(AgentOptions {
+            trace_directory: trace_directory
+                .ok_or_else(|| WireError::Options("trace_directory is missing".into()))?,
+            ignore: Rules::new(ignore),
+            opaque: Rules::new(opaque),
+            immutable: Rules::new(immutable),
+        })
+    }
+
+    pub fn read(path: &Path) -> Result<Self, WireError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| WireError::Options(format!("{}: {error}", path.display())))?;
+        Self::parse(&text)
+    }
+}

@@ -1,0 +1,184 @@
+package java.lang;
+
+import java.lang.reflect.Field;
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.ForceInline;
+import jdk.internal.vm.annotation.Hidden;
+
+/**
+ * The probes that woven code calls: each answers in a load or two that nothing has to be recorded, or
+ * hands over to {@link UntetherShadow}.
+ *
+ * <p>Woven classes of java.base call this before the VM is initialised, so nothing here may allocate,
+ * throw or touch another class until {@link #epoch} leaves 0. The names and descriptors are mirrored in
+ * the crate untether-weave, module probe.
+ */
+public final class Untether {
+    static final Unsafe U = Unsafe.getUnsafe();
+
+    /** Memory outside the heap that the agent reserved; see {@link UntetherShadow} for its parts. */
+    static final long TABLES = UntetherConstants.tables();
+
+    static final long STATIC_READS = TABLES;
+    static final long STATIC_WRITES = TABLES + (4L << 20);
+    static final long CONSTANTS = TABLES + (8L << 20);
+
+    /** Where the identity hash stands in an object's header; checked by {@link UntetherHeader}. */
+    static final int HASH_SHIFT = UntetherConstants.hashShift();
+
+    /** Hash and lock bits. An unlocked object without a hash, so one we never registered, shows 1. */
+    static final long HEADER_MASK = (0x7fffffffL << HASH_SHIFT) | 7L;
+
+    static final long UNTOUCHED = 1L;
+
+    /** Numbers the stretches of one actor's work; 0 until the first test class starts. */
+    static int epoch;
+
+    private Untether() {}
+
+    @ForceInline
+    @Hidden
+    public static void fieldRead(Object object, int field) {
+        if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.fieldAccess(object, field, false);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    public static void fieldWrite(Object object, int field) {
+        if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.fieldAccess(object, field, true);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    public static void arrayRead(Object array, int index) {
+        if (array != null && (U.getLong(array, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.elementAccess(array, index, false);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    public static void arrayWrite(Object array, int index) {
+        if (array != null && (U.getLong(array, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.elementAccess(array, index, true);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    public static void staticRead(int field) {
+        if (U.getInt(STATIC_READS + ((long) field << 2)) != epoch) {
+            UntetherShadow.staticAccess(field, false);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    public static void staticWrite(int field) {
+        if (U.getInt(STATIC_WRITES + ((long) field << 2)) != epoch) {
+            UntetherShadow.staticAccess(field, true);
+        }
+    }
+
+    /** A static final field: it matters only where its class initializer saw what a test left. */
+    @ForceInline
+    @Hidden
+    public static void constantRead(int field) {
+        if (U.getByte(CONSTANTS + field) != 0) {
+            UntetherShadow.constantAccess(field);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    public static void unsafeRead(Object object, long offset) {
+        if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.unsafeAccess(object, offset, true, false);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    public static void unsafeWrite(Object object, long offset) {
+        if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.unsafeAccess(object, offset, false, true);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    public static void unsafeUpdate(Object object, long offset) {
+        if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.unsafeAccess(object, offset, true, true);
+        }
+    }
+
+    /** Every slot of an object or array is read at once: {@code clone}. */
+    @ForceInline
+    @Hidden
+    public static void readAll(Object object) {
+        if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.readAll(object);
+        }
+    }
+
+    /** Stands in for {@link System#arraycopy}. */
+    @ForceInline
+    @Hidden
+    public static void arraycopy(Object from, int fromIndex, Object to, int toIndex, int length) {
+        if (from != null && (U.getLong(from, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.rangeAccess(from, fromIndex, length, false);
+        }
+        if (to != null && (U.getLong(to, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.rangeAccess(to, toIndex, length, true);
+        }
+        System.arraycopy(from, fromIndex, to, toIndex, length);
+    }
+
+    @Hidden
+    public static void reflectiveRead(Field field, Object object) {
+        if (epoch != 0) {
+            UntetherShadow.reflectiveAccess(field, object, false);
+        }
+    }
+
+    @Hidden
+    public static void reflectiveWrite(Field field, Object object) {
+        if (epoch != 0) {
+            UntetherShadow.reflectiveAccess(field, object, true);
+        }
+    }
+
+    @Hidden
+    public static void initializerEnter(int initializer) {
+        if (epoch != 0) {
+            UntetherActors.initializerEnter(initializer);
+        }
+    }
+
+    @Hidden
+    public static void initializerExit(int initializer) {
+        if (epoch != 0) {
+            UntetherActors.initializerExit(initializer);
+        }
+    }
+
+    @Hidden
+    public static void boundary(int hook, Object self, Object first, Object second) {
+        UntetherBoundary.reached(hook, self, first, second);
+    }
+
+    @Hidden
+    public static boolean sequential(boolean isParallel) {
+        return UntetherBoundary.sequential(isParallel);
+    }
+
+    @Hidden
+    public static Object sequentialScheduler(Object runner, Object scheduler) {
+        return UntetherBoundary.sequentialScheduler(runner, scheduler);
+    }
+}

@@ -1,0 +1,524 @@
+package java.lang;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+
+/**
+ * Where tests and test classes start and end, as the hooks in the test frameworks report it. Several
+ * frameworks may report the same test (JUnit 3 inside JUnit 4 inside the Platform): the first start
+ * and the first end with the same id count.
+ *
+ * <p>Frameworks are only known by name and through reflection: nothing here is linked to them.
+ */
+final class UntetherBoundary {
+    private static final int PASSED = 0;
+    private static final int FAILED = 1;
+    private static final int ABORTED = 2;
+    private static final int SKIPPED = 3;
+
+    private static final Thread[] NO_THREADS = {};
+
+    /** A test class, or a suite of them, that is running. */
+    private static final class ClassRun {
+        final String name;
+        final int actor;
+        final ClassRun outer;
+        int depth = 1;
+
+        ClassRun(String name, int actor, ClassRun outer) {
+            this.name = name;
+            this.actor = actor;
+            this.outer = outer;
+        }
+    }
+
+    private static boolean isReady;
+    private static boolean isActive;
+    private static int outside;
+    private static ClassRun classRun;
+    private static String openTest;
+    private static int openActor;
+    private static Thread openThread;
+    private static long openedAt;
+    private static int status;
+    private static String message;
+    private static String trace;
+    private static boolean hasSaidSequential;
+
+    private UntetherBoundary() {}
+
+    /** Called by the agent once the VM is up. */
+    static void start() {
+        UntetherNative.bind();
+        if (!UntetherHeader.check()) {
+            UntetherTrace.note("unsupported", "object headers of this JVM are not laid out as expected");
+            return;
+        }
+        isReady = true;
+    }
+
+    /** Called by the agent when the VM ends. */
+    static void finish() {
+        if (isActive && UntetherLock.suspend()) {
+            try {
+                switchTo(outside);
+            } finally {
+                UntetherLock.resume();
+            }
+        }
+        UntetherTrace.flush();
+    }
+
+    static void reached(int hook, Object self, Object first, Object second) {
+        if (hook == 18) {
+            UntetherActors.hasNewThreads = true;
+            return;
+        }
+        if (!isReady || !UntetherLock.suspend()) {
+            return;
+        }
+        try {
+            dispatch(hook, self, first, second);
+        } catch (Throwable unexpected) {
+            UntetherTrace.note("boundary", "hook " + hook + ": " + unexpected);
+        } finally {
+            UntetherLock.resume();
+        }
+    }
+
+    private static void dispatch(int hook, Object self, Object first, Object second) throws Throwable {
+        switch (hook) {
+            case 1:
+                platformNode(field(self, "testDescriptor"));
+                break;
+            case 2:
+                platformStarted(first);
+                break;
+            case 3:
+                platformFinished(first, second);
+                break;
+            case 4:
+                platformSkipped(first, (String) second);
+                break;
+            case 5:
+                classStarted(className(call(self, "getDescription")));
+                break;
+            case 6:
+                classFinished(self == null ? null : className(call(self, "getDescription")));
+                break;
+            case 7:
+                testStarted(idOf(call(self, "describeChild", first)), "");
+                break;
+            case 8:
+                testStarted(idOf(first), "");
+                break;
+            case 9:
+                testFinished(idOf(first));
+                break;
+            case 10:
+                failed(idOf(call(first, "getDescription")), FAILED, (Throwable) call(first, "getException"));
+                break;
+            case 11:
+                failed(idOf(call(first, "getDescription")), ABORTED, (Throwable) call(first, "getException"));
+                break;
+            case 12:
+                skipped(idOf(first), "");
+                break;
+            case 13:
+                testStarted(junit3(first), "");
+                break;
+            case 14:
+                testFinished(junit3(first));
+                break;
+            case 15:
+            case 16:
+                failed(junit3(first), FAILED, (Throwable) second);
+                break;
+            case 17:
+                instanceCreated(first);
+                break;
+            default:
+                break;
+        }
+    }
+
+    // ---- the JUnit Platform
+
+    private static void platformNode(Object descriptor) throws Throwable {
+        if ((Boolean) call(descriptor, "isTest")) {
+            testStarted(platformId(descriptor), displayName(descriptor));
+        }
+    }
+
+    private static void platformStarted(Object descriptor) throws Throwable {
+        if ((Boolean) call(descriptor, "isTest")) {
+            testStarted(platformId(descriptor), displayName(descriptor));
+        } else {
+            String name = platformClass(descriptor);
+            if (name != null) {
+                classStarted(name);
+            }
+        }
+    }
+
+    private static void platformFinished(Object descriptor, Object result) throws Throwable {
+        String outcome = call(result, "getStatus").toString();
+        Object thrown = optional(call(result, "getThrowable"));
+        int code = outcome.equals("SUCCESSFUL") ? PASSED : outcome.equals("ABORTED") ? ABORTED : FAILED;
+        if ((Boolean) call(descriptor, "isTest")) {
+            String id = platformId(descriptor);
+            if (code != PASSED) {
+                failed(id, code, (Throwable) thrown);
+            }
+            testFinished(id);
+            return;
+        }
+        String name = platformClass(descriptor);
+        if (name != null) {
+            if (code != PASSED) {
+                failed(name, code, (Throwable) thrown);
+            }
+            classFinished(name);
+        }
+    }
+
+    private static void platformSkipped(Object descriptor, String reason) throws Throwable {
+        if ((Boolean) call(descriptor, "isTest")) {
+            skipped(platformId(descriptor), reason);
+        }
+    }
+
+    private static String displayName(Object descriptor) throws Throwable {
+        return (String) call(descriptor, "getDisplayName");
+    }
+
+    /** The class that a container stands for; null for engines, methods and dynamic containers. */
+    private static String platformClass(Object descriptor) throws Throwable {
+        Object source = optional(call(descriptor, "getSource"));
+        return isNamed(source, "ClassSource") ? (String) call(source, "getClassName") : null;
+    }
+
+    private static String platformId(Object descriptor) throws Throwable {
+        Object source = optional(call(descriptor, "getSource"));
+        String uniqueId = call(descriptor, "getUniqueId").toString();
+        if (uniqueId.startsWith("[engine:junit-vintage]")) {
+            String method = (String) call(descriptor, "getLegacyReportingName");
+            if (isNamed(source, "MethodSource") || isNamed(source, "ClassSource")) {
+                int parameters = method.indexOf('(');
+                method = parameters > 0 ? method.substring(0, parameters) : method;
+                return call(source, "getClassName") + "#" + method;
+            }
+        }
+        Object methodHolder = descriptor;
+        while (methodHolder != null && !isNamed(source, "MethodSource")) {
+            methodHolder = optional(call(methodHolder, "getParent"));
+            source = methodHolder == null ? null : optional(call(methodHolder, "getSource"));
+        }
+        if (source == null) {
+            return uniqueId;
+        }
+        StringBuilder id = new StringBuilder();
+        id.append(call(source, "getClassName")).append('#').append(call(source, "getMethodName"));
+        // Invocations of one method are numbered in the last segments: [test-template-invocation:#2].
+        int from = uniqueId.indexOf("/[test-template:");
+        from = from < 0 ? uniqueId.indexOf("/[test-factory:") : from;
+        for (int at = from < 0 ? -1 : uniqueId.indexOf(":#", from); at >= 0; at = uniqueId.indexOf(":#", at + 1)) {
+            int end = uniqueId.indexOf(']', at);
+            id.append('[').append(uniqueId, at + 2, end < 0 ? uniqueId.length() : end).append(']');
+        }
+        return id.toString();
+    }
+
+    /** Jupiter made a test instance: outside of a test it will serve several of them. */
+    private static void instanceCreated(Object instances) throws Throwable {
+        if (openTest != null || classRun == null || !isActive) {
+            return;
+        }
+        java.util.List<?> list = (java.util.List<?>) instances;
+        Object instance = list.get(list.size() - 1);
+        String name = instance.getClass().getName() + ".this";
+        enter();
+        try {
+            UntetherSharing.root(instance, name, classRun.actor);
+        } finally {
+            UntetherLock.exit();
+        }
+        switchTo(classRun.actor);
+    }
+
+    // ---- JUnit 4 and 3
+
+    private static String idOf(Object description) throws Throwable {
+        String owner = (String) call(description, "getClassName");
+        String method = (String) call(description, "getMethodName");
+        return method == null ? owner : owner + "#" + method;
+    }
+
+    private static String className(Object description) throws Throwable {
+        Object type = call(description, "getTestClass");
+        return type == null ? null : ((Class<?>) type).getName();
+    }
+
+    private static String junit3(Object test) throws Throwable {
+        try {
+            return test.getClass().getName() + "#" + call(test, "getName");
+        } catch (NoSuchMethodException unnamed) {
+            // Adapters of JUnit 4 tests and decorators announce nothing of their own.
+            return null;
+        }
+    }
+
+    // ---- what the reports amount to
+
+    private static void classStarted(String name) {
+        if (name == null || openTest != null) {
+            return;
+        }
+        if (classRun != null && classRun.name.equals(name)) {
+            classRun.depth++;
+            return;
+        }
+        activate();
+        enter();
+        int parent = classRun == null ? outside : classRun.actor;
+        int actor;
+        try {
+            actor = UntetherActors.create(UntetherActors.CLASS, parent, name, "");
+        } finally {
+            UntetherLock.exit();
+        }
+        switchTo(actor);
+        if (classRun == null) {
+            UntetherActors.startClassRun();
+        }
+        classRun = new ClassRun(name, actor, classRun);
+    }
+
+    /** A null name closes the innermost class: the framework left it with an exception. */
+    private static void classFinished(String name) {
+        if (classRun == null || openTest != null || (name != null && !classRun.name.equals(name))) {
+            return;
+        }
+        if (--classRun.depth > 0) {
+            return;
+        }
+        classRun = classRun.outer;
+        switchTo(classRun == null ? outside : classRun.actor);
+        if (classRun == null) {
+            enter();
+            try {
+                UntetherActors.endClassRun();
+            } finally {
+                UntetherLock.exit();
+            }
+        }
+    }
+
+    private static void testStarted(String id, String detail) {
+        if (id == null || openTest != null) {
+            return;
+        }
+        activate();
+        openTest = id;
+        openThread = Thread.currentThread();
+        status = PASSED;
+        message = null;
+        trace = null;
+        int parent = classRun == null ? outside : classRun.actor;
+        enter();
+        try {
+            openActor = UntetherActors.create(UntetherActors.TEST, parent, id, detail);
+        } finally {
+            UntetherLock.exit();
+        }
+        switchTo(openActor);
+        openedAt = System.nanoTime();
+        enter();
+        try {
+            UntetherTrace.started(openActor, openedAt);
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    private static void testFinished(String id) {
+        if (openTest == null || !openTest.equals(id)) {
+            return;
+        }
+        long nanos = System.nanoTime() - openedAt;
+        switchTo(classRun == null ? outside : classRun.actor);
+        enter();
+        try {
+            UntetherTrace.outcome(openActor, status, nanos, message, trace);
+        } finally {
+            UntetherLock.exit();
+        }
+        openTest = null;
+        openActor = 0;
+        openThread = null;
+    }
+
+    private static void failed(String id, int code, Throwable thrown) {
+        String text = thrown == null ? "" : String.valueOf(thrown);
+        String stack = thrown == null ? "" : stackOf(thrown);
+        if (openTest != null && openTest.equals(id)) {
+            status = status == FAILED ? FAILED : code;
+            message = message == null ? text : message;
+            trace = trace == null ? stack : trace;
+        } else if (openTest == null && classRun != null && classRun.name.equals(id)) {
+            enter();
+            try {
+                UntetherTrace.outcome(classRun.actor, code, 0, text, stack);
+            } finally {
+                UntetherLock.exit();
+            }
+        }
+    }
+
+    private static void skipped(String id, String reason) {
+        if (openTest != null && openTest.equals(id)) {
+            status = SKIPPED;
+            message = reason;
+            testFinished(id);
+            return;
+        }
+        if (openTest != null) {
+            return;
+        }
+        activate();
+        enter();
+        try {
+            int parent = classRun == null ? outside : classRun.actor;
+            int actor = UntetherActors.create(UntetherActors.TEST, parent, id, "");
+            UntetherTrace.outcome(actor, SKIPPED, 0, reason, "");
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    private static String stackOf(Throwable thrown) {
+        StringBuilder text = new StringBuilder();
+        int frames = 0;
+        for (StackTraceElement element : thrown.getStackTrace()) {
+            if (++frames > 60) {
+                break;
+            }
+            text.append("\tat ").append(element).append('\n');
+        }
+        return text.toString();
+    }
+
+    private static void activate() {
+        if (isActive) {
+            return;
+        }
+        Class<?>[] classes = UntetherNative.initializedClasses();
+        Thread[] threads = UntetherNative.liveThreads();
+        enter();
+        try {
+            UntetherActors.activate(classes, threads);
+            outside = UntetherActors.current();
+            isActive = true;
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    private static void switchTo(int actor) {
+        Thread[] threads = NO_THREADS;
+        if (UntetherActors.hasNewThreads) {
+            UntetherActors.hasNewThreads = false;
+            threads = UntetherNative.liveThreads();
+        }
+        enter();
+        try {
+            UntetherActors.switchTo(actor, threads);
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    /** Takes the lock although this thread is suspended: it is the runtime's own work. */
+    private static void enter() {
+        UntetherLock.enterSuspended();
+    }
+
+    // ---- parallel execution is switched off, as the order of accesses would mean nothing
+
+    static boolean sequential(boolean isParallel) {
+        if (isParallel) {
+            saySequential("junit.jupiter.execution.parallel.enabled");
+        }
+        return false;
+    }
+
+    static Object sequentialScheduler(Object runner, Object scheduler) {
+        saySequential("a parallel RunnerScheduler");
+        try {
+            for (Class<?> type = runner.getClass(); type != null; type = type.getSuperclass()) {
+                for (Field field : type.getDeclaredFields()) {
+                    if (field.getType().getName().equals("org.junit.runners.model.RunnerScheduler")) {
+                        field.setAccessible(true);
+                        return field.get(runner);
+                    }
+                }
+            }
+        } catch (ReflectiveOperationException unexpected) {
+            UntetherTrace.note("boundary", "scheduler: " + unexpected);
+        }
+        return scheduler;
+    }
+
+    private static void saySequential(String cause) {
+        if (!hasSaidSequential) {
+            hasSaidSequential = true;
+            UntetherTrace.note("sequential", cause);
+        }
+    }
+
+    // ---- reflection
+
+    private static boolean isNamed(Object object, String simpleName) {
+        return object != null && object.getClass().getName().endsWith("." + simpleName);
+    }
+
+    private static Object optional(Object maybe) {
+        return ((java.util.Optional<?>) maybe).orElse(null);
+    }
+
+    private static Object field(Object object, String name) throws Throwable {
+        Field field = object.getClass().getDeclaredField(name);
+        field.setAccessible(true);
+        return field.get(object);
+    }
+
+    private static final java.util.concurrent.ConcurrentHashMap<Class<?>, java.util.HashMap<String, Method>> methods =
+            new java.util.concurrent.ConcurrentHashMap<>();
+
+    private static Object call(Object object, String name, Object... arguments) throws Throwable {
+        Class<?> type = object.getClass();
+        java.util.HashMap<String, Method> known = methods.get(type);
+        Method method = known == null ? null : known.get(name);
+        if (method == null) {
+            method = find(type, name, arguments.length);
+            method.setAccessible(true);
+            java.util.HashMap<String, Method> more =
+                    known == null ? new java.util.HashMap<>() : new java.util.HashMap<>(known);
+            more.put(name, method);
+            methods.put(type, more);
+        }
+        return method.invoke(object, arguments);
+    }
+
+    private static Method find(Class<?> from, String name, int parameters) throws NoSuchMethodException {
+        for (Class<?> type = from; type != null; type = type.getSuperclass()) {
+            for (Method method : type.getDeclaredMethods()) {
+                if (method.getName().equals(name) && method.getParameterCount() == parameters
+                        && !method.isBridge()) {
+                    return method;
+                }
+            }
+        }
+        return from.getMethod(name);
+    }
+}

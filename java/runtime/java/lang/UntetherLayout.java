@@ -1,0 +1,180 @@
+package java.lang;
+
+import java.lang.ref.WeakReference;
+import jdk.internal.misc.Unsafe;
+
+/** The fields of one class: where they are, what they are called, which are followed. */
+final class UntetherLayout extends WeakReference<Class<?>> {
+    private static final Unsafe U = Untether.U;
+    private static final int BUCKETS = 1 << 12;
+    private static final UntetherLayout[] table = new UntetherLayout[BUCKETS];
+    private static final long[] NONE = {};
+
+    final int hash;
+    final String name;
+    private UntetherLayout next;
+    final UntetherLayout parent;
+
+    /** Immutable values and VM plumbing: never registered. */
+    final boolean isOpaque;
+
+    final boolean isArray;
+
+    /** For arrays: the element type's first character. */
+    final char elementType;
+
+    /** Own and inherited instance fields that hold references and are followed. */
+    final long[] followed;
+
+    /** Own static fields that hold references and are followed. */
+    final long[] followedStatics;
+
+    private final String[] names;
+    private final char[] types;
+    private final long[] offsets;
+    private final boolean[] statics;
+    private final boolean[] ignored;
+
+    private UntetherLayout(Class<?> type, int hash) {
+        super(type);
+        this.hash = hash;
+        this.name = type.getName();
+        this.isArray = type.isArray();
+        Class<?> superclass = isArray ? null : type.getSuperclass();
+        this.parent = superclass == null ? null : of(superclass);
+        if (isArray) {
+            this.elementType = name.charAt(1);
+            this.isOpaque = false;
+            this.followed = this.followedStatics = NONE;
+            this.names = new String[0];
+            this.types = new char[0];
+            this.offsets = NONE;
+            this.statics = this.ignored = new boolean[0];
+            return;
+        }
+        this.elementType = 0;
+        String[] fields = UntetherNative.fields(type);
+        this.isOpaque = fields[0].equals("opaque") || (parent != null && parent.isOpaque);
+        int count = fields.length - 1;
+        names = new String[count];
+        types = new char[count];
+        offsets = new long[count];
+        statics = new boolean[count];
+        ignored = new boolean[count];
+        long[] own = new long[count];
+        long[] ownStatics = new long[count];
+        int ownCount = 0;
+        int ownStaticCount = 0;
+        for (int i = 0; i < count; i++) {
+            String field = fields[i + 1];
+            int flagsEnd = field.indexOf(' ');
+            int nameEnd = field.indexOf(' ', flagsEnd + 1);
+            names[i] = field.substring(flagsEnd + 1, nameEnd);
+            types[i] = field.charAt(nameEnd + 1);
+            boolean isOpaqueField = false;
+            for (int at = 0; at < flagsEnd; at++) {
+                char flag = field.charAt(at);
+                statics[i] |= flag == 's';
+                ignored[i] |= flag == 'x';
+                isOpaqueField |= flag == 'o';
+            }
+            offsets[i] = U.objectFieldOffset(type, names[i]);
+            boolean isFollowed = (types[i] == 'L' || types[i] == '[') && !ignored[i] && !isOpaqueField;
+            if (isFollowed && statics[i]) {
+                ownStatics[ownStaticCount++] = offsets[i];
+            } else if (isFollowed) {
+                own[ownCount++] = offsets[i];
+            }
+        }
+        long[] inherited = parent == null ? NONE : parent.followed;
+        followed = new long[inherited.length + ownCount];
+        System.arraycopy(inherited, 0, followed, 0, inherited.length);
+        System.arraycopy(own, 0, followed, inherited.length, ownCount);
+        followedStatics = new long[ownStaticCount];
+        System.arraycopy(ownStatics, 0, followedStatics, 0, ownStaticCount);
+    }
+
+    static UntetherLayout of(Class<?> type) {
+        int hash = System.identityHashCode(type);
+        int bucket = hash & (BUCKETS - 1);
+        for (UntetherLayout layout = table[bucket]; layout != null; layout = layout.next) {
+            if (layout.hash == hash && layout.get() == type) {
+                return layout;
+            }
+        }
+        UntetherLayout layout = new UntetherLayout(type, hash);
+        layout.next = table[bucket];
+        table[bucket] = layout;
+        return layout;
+    }
+
+    /** The first character of the descriptor of the field at this offset, 0 where it is not recorded. */
+    char typeAt(long offset, boolean isStatic) {
+        for (UntetherLayout layout = this; layout != null; layout = isStatic ? null : layout.parent) {
+            int index = layout.indexOf(offset, isStatic);
+            if (index >= 0) {
+                return layout.ignored[index] ? 0 : layout.types[index];
+            }
+        }
+        return 0;
+    }
+
+    /** Reads every instance field that this class itself declares. */
+    void readSlots(UntetherObject shared) {
+        for (int i = 0; i < offsets.length; i++) {
+            if (!statics[i] && !ignored[i]) {
+                UntetherActors.read(shared.slot(offsets[i], types[i]));
+            }
+        }
+    }
+
+    String nameAt(long offset, boolean isStatic) {
+        for (UntetherLayout layout = this; layout != null; layout = isStatic ? null : layout.parent) {
+            int index = layout.indexOf(offset, isStatic);
+            if (index >= 0) {
+                return layout.names[index];
+            }
+        }
+        return "?";
+    }
+
+    /** Whether what the field at this offset refers to is followed. */
+    boolean isFollowed(long offset, boolean isStatic) {
+        for (long candidate : isStatic ? followedStatics : followed) {
+            if (candidate == offset) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private int indexOf(long offset, boolean isStatic) {
+        for (int i = 0; i < offsets.length; i++) {
+            if (offsets[i] == offset && statics[i] == isStatic) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    /** The offset of the named field as seen from this class, or -1. */
+    long offsetOf(String name, char type, boolean isStatic) {
+        for (UntetherLayout layout = this; layout != null; layout = layout.parent) {
+            for (int i = 0; i < layout.names.length; i++) {
+                if (layout.statics[i] == isStatic && layout.types[i] == type && layout.names[i].equals(name)) {
+                    return layout.offsets[i];
+                }
+            }
+        }
+        return -1;
+    }
+
+    boolean declares(String name, char type) {
+        for (int i = 0; i < names.length; i++) {
+            if (statics[i] && types[i] == type && names[i].equals(name)) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,102 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+
+/**
+ * Guards the runtime's own state, and keeps the runtime from watching itself.
+ *
+ * <p>A spin lock: whoever holds it touches only memory, and never waits. Work that calls out of the
+ * runtime (class loading, test frameworks) is done without it, with the thread suspended instead.
+ */
+final class UntetherLock {
+    private static final Unsafe U = Untether.U;
+    private static final long HELD = U.objectFieldOffset(UntetherLock.class, "held");
+
+    private static int held;
+    private static Thread owner;
+    private static final Thread[] suspended = new Thread[16];
+    private static int suspendedCount;
+
+    private UntetherLock() {}
+
+    /** False where the calling thread is already inside the runtime: then there is nothing to do. */
+    static boolean enter() {
+        Thread thread = Thread.currentThread();
+        if (owner == thread || isSuspended(thread)) {
+            return false;
+        }
+        acquire();
+        owner = thread;
+        return true;
+    }
+
+    /** For the runtime's own work on a thread that is suspended. */
+    static void enterSuspended() {
+        acquire();
+        owner = Thread.currentThread();
+    }
+
+    static void exit() {
+        owner = null;
+        release();
+    }
+
+    /** Stops watching the calling thread. False where it is not being watched already. */
+    static boolean suspend() {
+        Thread thread = Thread.currentThread();
+        if (owner == thread || isSuspended(thread)) {
+            return false;
+        }
+        acquire();
+        try {
+            for (int i = 0; i < suspended.length; i++) {
+                if (suspended[i] == null) {
+                    suspended[i] = thread;
+                    suspendedCount++;
+                    return true;
+                }
+            }
+            return false;
+        } finally {
+            release();
+        }
+    }
+
+    static void resume() {
+        Thread thread = Thread.currentThread();
+        acquire();
+        for (int i = 0; i < suspended.length; i++) {
+            if (suspended[i] == thread) {
+                suspended[i] = null;
+                suspendedCount--;
+            }
+        }
+        release();
+    }
+
+    private static boolean isSuspended(Thread thread) {
+        if (suspendedCount != 0) {
+            for (Thread candidate : suspended) {
+                if (candidate == thread) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private static void acquire() {
+        int spins = 0;
+        while (!U.compareAndSetInt(UntetherLock.class, HELD, 0, 1)) {
+            if (++spins < 200) {
+                Thread.onSpinWait();
+            } else {
+                Thread.yield();
+            }
+        }
+    }
+
+    private static void release() {
+        U.putIntRelease(UntetherLock.class, HELD, 0);
+    }
+}

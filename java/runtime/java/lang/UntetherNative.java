@@ -1,0 +1,50 @@
+package java.lang;
+
+/** What only the agent can do. The JVM finds the methods in the agent's library by their names. */
+final class UntetherNative {
+    private UntetherNative() {}
+
+    /** Calls every method once: finding a native runs Java code, which must not happen inside a probe. */
+    static void bind() {
+        emit(new byte[0], 0);
+        captureStack();
+        liveThreads();
+        fields(Object.class);
+        field(0, false);
+        staticOwner(0);
+        staticLoader(0);
+        initializerClass(0);
+        stackBounds(new long[2]);
+    }
+
+    /** Appends whole frames to this JVM's trace. */
+    static native void emit(byte[] frames, int length);
+
+    /** The number of the calling thread's stack, without the runtime's own frames. */
+    static native int captureStack();
+
+    static native Class<?>[] initializedClasses();
+
+    static native Thread[] liveThreads();
+
+    /**
+     * The fields that a class declares, each as flags, a space, name, a space and descriptor. Flags: s static,
+     * f final, x not to be recorded, o opaque (recorded, but not followed).
+     */
+    static native String[] fields(Class<?> declaring);
+
+    /** Owner (as in {@code Class.forName}), name and descriptor of a numbered field, space-separated. */
+    static native String field(int number, boolean isStatic);
+
+    /** The class that a numbered static field's reference names, where it is loaded. */
+    static native Class<?> staticOwner(int number);
+
+    /** The loader of the class that holds the reference. */
+    static native ClassLoader staticLoader(int number);
+
+    /** The class whose initializer has this number. */
+    static native Class<?> initializerClass(int number);
+
+    /** Lowest and highest address of the calling thread's stack. */
+    static native void stackBounds(long[] lowAndHigh);
+}

@@ -1,0 +1,95 @@
+package java.lang;
+
+import java.lang.ref.WeakReference;
+
+/** What is known of one shared object, array or class mirror. Holds the object weakly. */
+final class UntetherObject extends WeakReference<Object> {
+    /** Paths longer than this are named by their first part: it bounds what a long chain keeps alive. */
+    static final int DEEPEST = 12;
+
+    final int hash;
+    UntetherObject next;
+
+    /** The shared object through which this one was found, and where in it; null for roots. */
+    final UntetherObject parent;
+
+    final long parentPlace;
+    final int depth;
+
+    /** The actor that made this object reachable: the writer of all slots that have no record. */
+    int writer;
+
+    /** The stack of the store that made it reachable. */
+    final int stack;
+
+    final UntetherLayout layout;
+
+    /** Another registered object has the same hash, so the hash alone does not tell them apart. */
+    boolean isAmbiguous;
+
+    /** For class mirrors: the slots are the class's static fields. */
+    final boolean isMirror;
+
+    /** The name of a root that is no class. */
+    final String rootName;
+
+    int number;
+    private UntetherSlot[] slots;
+    private int count;
+
+    UntetherObject(
+            Object object, int hash, UntetherObject parent, long parentPlace, int writer, int stack,
+            UntetherLayout layout, boolean isMirror, String rootName) {
+        super(object);
+        this.hash = hash;
+        boolean isDeep = parent != null && parent.depth >= DEEPEST;
+        this.parent = isDeep ? parent.parent : parent;
+        this.parentPlace = isDeep ? parent.parentPlace : parentPlace;
+        this.depth = this.parent == null ? 0 : this.parent.depth + 1;
+        this.writer = writer;
+        this.stack = stack;
+        this.layout = layout;
+        this.isMirror = isMirror;
+        this.rootName = rootName;
+    }
+
+    UntetherSlot slot(long place, char type) {
+        UntetherSlot[] table = slots;
+        if (table == null) {
+            table = slots = new UntetherSlot[4];
+        }
+        int index = bucket(place, table.length);
+        for (UntetherSlot slot = table[index]; slot != null; slot = slot.next) {
+            if (slot.place == place) {
+                return slot;
+            }
+        }
+        if (++count > table.length * 2) {
+            table = grow(table);
+            index = bucket(place, table.length);
+        }
+        UntetherSlot slot = new UntetherSlot(this, place, type, table[index]);
+        table[index] = slot;
+        return slot;
+    }
+
+    private UntetherSlot[] grow(UntetherSlot[] old) {
+        UntetherSlot[] table = new UntetherSlot[old.length * 4];
+        for (UntetherSlot head : old) {
+            UntetherSlot slot = head;
+            while (slot != null) {
+                UntetherSlot following = slot.next;
+                int index = bucket(slot.place, table.length);
+                slot.next = table[index];
+                table[index] = slot;
+                slot = following;
+            }
+        }
+        return slots = table;
+    }
+
+    private static int bucket(long place, int length) {
+        long mixed = place * 0x9E3779B97F4A7C15L;
+        return (int) (mixed >>> 40) & (length - 1);
+    }
+}

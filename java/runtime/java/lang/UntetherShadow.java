@@ -1,0 +1,503 @@
+package java.lang;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.Hidden;
+
+/**
+ * The table of shared objects and what probes do once an object may be in it.
+ *
+ * <p>In front of the table stands a cache of 'this access was recorded in this epoch', keyed by the
+ * object's hash and the slot. It cannot mix up two registered objects, as those of equal hash are never
+ * cached, nor a registered and a foreign one, as objects are only registered together with a new epoch.
+ */
+final class UntetherShadow {
+    private static final Unsafe U = Untether.U;
+
+    private static final long CACHE = Untether.TABLES + (16L << 20);
+    private static final int CACHE_BITS = 20;
+    private static final int KEY_BITS = 20;
+    private static final int EPOCH_BITS = 12;
+
+    /** Keys from here on are offsets of raw accesses; below are field numbers and array chunks. */
+    private static final int RAW_KEYS = 1 << (KEY_BITS - 1);
+
+    private static final int UNCACHED = -1;
+
+    /** Arrays up to this length are tracked by element, longer ones in this many chunks. */
+    private static final int MOST_CHUNKS = 4096;
+
+    private static UntetherObject[] table = new UntetherObject[1 << 16];
+    private static int size;
+
+    /** Numbered instance fields, resolved: declaring class's layout and offset. */
+    private static UntetherLayout[] fieldLayout = new UntetherLayout[1 << 12];
+    private static long[] fieldOffset = new long[1 << 12];
+
+    private static UntetherObject[] staticOwner = new UntetherObject[1 << 12];
+    private static long[] staticOffset = new long[1 << 12];
+
+    private UntetherShadow() {}
+
+    // ---- accesses, as the probes report them
+
+    @Hidden
+    static void fieldAccess(Object object, int field, boolean isWrite) {
+        int epoch = Untether.epoch;
+        if (epoch == 0) {
+            return;
+        }
+        int hash = UntetherHeader.existingHash(object);
+        if (hash != 0 && !isCached(hash, field, epoch, isWrite)) {
+            fieldSlow(object, hash, field, isWrite);
+        }
+    }
+
+    @Hidden
+    static void elementAccess(Object array, int index, boolean isWrite) {
+        int epoch = Untether.epoch;
+        if (epoch == 0) {
+            return;
+        }
+        int hash = UntetherHeader.existingHash(array);
+        if (hash == 0 || Integer.compareUnsigned(index, UntetherArrays.length(array)) >= 0) {
+            return;
+        }
+        int chunk = index >>> chunkShift(array);
+        if (!isCached(hash, chunk, epoch, isWrite)) {
+            rangeSlow(array, hash, chunk, chunk, !isWrite, isWrite);
+        }
+    }
+
+    @Hidden
+    static void rangeAccess(Object array, int index, int length, boolean isWrite) {
+        if (Untether.epoch == 0 || length <= 0 || index < 0) {
+            return;
+        }
+        int hash = UntetherHeader.existingHash(array);
+        if (hash == 0 || !array.getClass().isArray()
+                || (long) index + length > UntetherArrays.length(array)) {
+            return;
+        }
+        int shift = chunkShift(array);
+        rangeSlow(array, hash, index >>> shift, (index + length - 1) >>> shift, !isWrite, isWrite);
+    }
+
+    @Hidden
+    static void unsafeAccess(Object object, long offset, boolean isRead, boolean isWrite) {
+        int epoch = Untether.epoch;
+        if (epoch == 0) {
+            return;
+        }
+        int hash = UntetherHeader.existingHash(object);
+        if (hash == 0) {
+            return;
+        }
+        int key = offset >= 0 && offset < (1L << (KEY_BITS + 1)) && (offset & 3) == 0
+                ? RAW_KEYS | (int) (offset >>> 2)
+                : UNCACHED;
+        if (key != UNCACHED && (!isRead || isCached(hash, key, epoch, false))
+                && (!isWrite || isCached(hash, key, epoch, true))) {
+            return;
+        }
+        unsafeSlow(object, hash, key, offset, isRead, isWrite);
+    }
+
+    @Hidden
+    static void readAll(Object object) {
+        if (Untether.epoch == 0) {
+            return;
+        }
+        int hash = UntetherHeader.existingHash(object);
+        if (hash == 0) {
+            return;
+        }
+        if (object.getClass().isArray()) {
+            int length = UntetherArrays.length(object);
+            if (length > 0) {
+                rangeSlow(object, hash, 0, (length - 1) >>> chunkShift(object), true, false);
+            }
+            return;
+        }
+        if (!UntetherLock.enter()) {
+            return;
+        }
+        try {
+            UntetherObject shared = find(object, hash);
+            if (shared != null && !shared.isMirror) {
+                for (UntetherLayout layout = shared.layout; layout != null; layout = layout.parent) {
+                    layout.readSlots(shared);
+                }
+            }
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    @Hidden
+    static void reflectiveAccess(Field field, Object object, boolean isWrite) {
+        if (Modifier.isFinal(field.getModifiers())) {
+            return;
+        }
+        boolean isStatic = Modifier.isStatic(field.getModifiers());
+        if (!isStatic && (object == null || UntetherHeader.existingHash(object) == 0)) {
+            return;
+        }
+        if (!UntetherLock.enter()) {
+            return;
+        }
+        try {
+            UntetherLayout layout = UntetherLayout.of(field.getDeclaringClass());
+            long offset = layout.offsetOf(field.getName(), descriptorOf(field.getType()), isStatic);
+            UntetherObject shared = isStatic
+                    ? mirror(field.getDeclaringClass(), 0)
+                    : find(object, UntetherHeader.existingHash(object));
+            if (shared != null && offset >= 0) {
+                slotAccess(shared, offset, !isWrite, isWrite);
+            }
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    private static char descriptorOf(Class<?> type) {
+        if (type.isArray()) {
+            return '[';
+        }
+        return type.isPrimitive() ? type.descriptorString().charAt(0) : 'L';
+    }
+
+    @Hidden
+    static void staticAccess(int field, boolean isWrite) {
+        int epoch = Untether.epoch;
+        if (epoch == 0) {
+            return;
+        }
+        if (resolveStatic(field) && UntetherLock.enter()) {
+            try {
+                slotAccess(staticOwner[field], staticOffset[field], !isWrite, isWrite);
+            } finally {
+                UntetherLock.exit();
+            }
+        }
+        if (UntetherActors.ownsEpoch() && Untether.epoch == epoch) {
+            U.putInt((isWrite ? Untether.STATIC_WRITES : Untether.STATIC_READS) + ((long) field << 2), epoch);
+        }
+    }
+
+    @Hidden
+    static void constantAccess(int field) {
+        if (Untether.epoch == 0 || !resolveStatic(field) || !UntetherLock.enter()) {
+            return;
+        }
+        try {
+            UntetherObject owner = staticOwner[field];
+            if (UntetherActors.isTainted(owner.writer)) {
+                slotAccess(owner, staticOffset[field], true, false);
+            } else if (!UntetherActors.isInitializing(owner.writer)) {
+                U.putByte(Untether.CONSTANTS + field, (byte) 0);
+            }
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    // ---- the slow halves
+
+    private static void fieldSlow(Object object, int hash, int field, boolean isWrite) {
+        if (!UntetherLock.enter()) {
+            return;
+        }
+        try {
+            UntetherObject shared = find(object, hash);
+            if (shared != null && !shared.isMirror) {
+                long offset = resolveInstance(field, shared.layout);
+                if (offset >= 0) {
+                    slotAccess(shared, offset, !isWrite, isWrite);
+                }
+            }
+            remember(shared, hash, field, isWrite);
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    private static void rangeSlow(
+            Object array, int hash, int firstChunk, int lastChunk, boolean isRead, boolean isWrite) {
+        if (!UntetherLock.enter()) {
+            return;
+        }
+        try {
+            UntetherObject shared = find(array, hash);
+            for (int chunk = firstChunk; chunk <= lastChunk; chunk++) {
+                if (shared != null) {
+                    access(shared, shared.slot(chunk, shared.layout.elementType), isRead, isWrite);
+                }
+                if (chunk < RAW_KEYS) {
+                    remember(shared, hash, chunk, isWrite);
+                }
+            }
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    private static void unsafeSlow(
+            Object object, int hash, int key, long offset, boolean isRead, boolean isWrite) {
+        if (!UntetherLock.enter()) {
+            return;
+        }
+        try {
+            UntetherObject shared = find(object, hash);
+            if (shared != null && shared.layout.isArray && !shared.isMirror) {
+                char type = shared.layout.elementType;
+                long index = (offset - UntetherArrays.base(type)) / UntetherArrays.scale(type);
+                if (index >= 0 && index < UntetherArrays.length(object)) {
+                    int chunk = (int) index >>> chunkShift(object);
+                    access(shared, shared.slot(chunk, shared.layout.elementType), isRead, isWrite);
+                }
+            } else if (shared != null) {
+                slotAccess(shared, offset, isRead, isWrite);
+            }
+            if (key != UNCACHED) {
+                if (isRead) {
+                    remember(shared, hash, key, false);
+                }
+                if (isWrite) {
+                    remember(shared, hash, key, true);
+                }
+            }
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    static void slotAccess(UntetherObject shared, long offset, boolean isRead, boolean isWrite) {
+        char type = shared.layout.typeAt(offset, shared.isMirror);
+        if (type != 0) {
+            access(shared, shared.slot(offset, type), isRead, isWrite);
+        }
+    }
+
+    private static void access(UntetherObject shared, UntetherSlot slot, boolean isRead, boolean isWrite) {
+        if (isRead) {
+            UntetherActors.read(slot);
+        }
+        if (isWrite) {
+            UntetherActors.write(slot);
+        }
+    }
+
+    // ---- the cache
+
+    private static long tag(int hash, int key, int epoch, boolean isWrite) {
+        return ((long) hash << 33) | ((long) key << 13) | (isWrite ? 1L << 12 : 0L) | (epoch & ((1 << EPOCH_BITS) - 1));
+    }
+
+    private static long address(int hash, int key, boolean isWrite) {
+        int mixed = hash + key * 0x9E3779B1 + (isWrite ? 0x5bd1e995 : 0);
+        return CACHE + ((long) ((mixed ^ (mixed >>> 15)) & ((1 << CACHE_BITS) - 1)) << 3);
+    }
+
+    private static boolean isCached(int hash, int key, int epoch, boolean isWrite) {
+        return U.getLong(address(hash, key, isWrite)) == tag(hash, key, epoch, isWrite);
+    }
+
+    private static void remember(UntetherObject shared, int hash, int key, boolean isWrite) {
+        boolean isExact = shared == null ? !isHashTaken(hash) : !shared.isAmbiguous;
+        if (isExact && UntetherActors.ownsEpoch()) {
+            U.putLong(address(hash, key, isWrite), tag(hash, key, Untether.epoch, isWrite));
+        }
+    }
+
+    /** Called when an epoch number's low bits come round again. */
+    static void clearCacheOnWrap(int epoch) {
+        if ((epoch & ((1 << EPOCH_BITS) - 1)) == 0) {
+            U.setMemory(CACHE, 8L << CACHE_BITS, (byte) 0);
+        }
+    }
+
+    // ---- the table
+
+    static UntetherObject find(Object object, int hash) {
+        for (UntetherObject entry = table[hash & (table.length - 1)]; entry != null; entry = entry.next) {
+            if (entry.hash == hash && entry.get() == object) {
+                return entry;
+            }
+        }
+        return null;
+    }
+
+    private static boolean isHashTaken(int hash) {
+        for (UntetherObject entry = table[hash & (table.length - 1)]; entry != null; entry = entry.next) {
+            if (entry.hash == hash) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    static void insert(UntetherObject shared) {
+        if (++size > table.length) {
+            rehash();
+        }
+        int bucket = shared.hash & (table.length - 1);
+        for (UntetherObject entry = table[bucket]; entry != null; entry = entry.next) {
+            if (entry.hash == shared.hash) {
+                entry.isAmbiguous = true;
+                shared.isAmbiguous = true;
+            }
+        }
+        shared.next = table[bucket];
+        table[bucket] = shared;
+    }
+
+    /** Drops what the collector has cleared; grows where that was not enough. */
+    private static void rehash() {
+        UntetherObject[] old = table;
+        int live = 0;
+        for (UntetherObject head : old) {
+            for (UntetherObject entry = head; entry != null; entry = entry.next) {
+                live += entry.get() != null ? 1 : 0;
+            }
+        }
+        UntetherObject[] fresh = live * 2 > old.length ? new UntetherObject[old.length * 2] : new UntetherObject[old.length];
+        for (UntetherObject head : old) {
+            UntetherObject entry = head;
+            while (entry != null) {
+                UntetherObject following = entry.next;
+                if (entry.get() != null) {
+                    int bucket = entry.hash & (fresh.length - 1);
+                    entry.next = fresh[bucket];
+                    fresh[bucket] = entry;
+                }
+                entry = following;
+            }
+        }
+        size = live + 1;
+        table = fresh;
+    }
+
+    /** The record of a class's static fields, made when first needed. */
+    static UntetherObject mirror(Class<?> type, int writer) {
+        int hash = System.identityHashCode(type);
+        UntetherObject shared = find(type, hash);
+        if (shared == null) {
+            shared = new UntetherObject(type, hash, null, 0, writer, 0, UntetherLayout.of(type), true, null);
+            insert(shared);
+        }
+        return shared;
+    }
+
+    // ---- numbered fields
+
+    private static long resolveInstance(int field, UntetherLayout layout) {
+        if (field >= fieldLayout.length) {
+            int length = Integer.highestOneBit(field) * 2;
+            UntetherLayout[] layouts = new UntetherLayout[length];
+            System.arraycopy(fieldLayout, 0, layouts, 0, fieldLayout.length);
+            long[] offsets = new long[length];
+            System.arraycopy(fieldOffset, 0, offsets, 0, fieldOffset.length);
+            fieldLayout = layouts;
+            fieldOffset = offsets;
+        }
+        UntetherLayout known = fieldLayout[field];
+        for (UntetherLayout at = layout; known != null && at != null; at = at.parent) {
+            if (at == known) {
+                return fieldOffset[field];
+            }
+        }
+        String[] parts = split(UntetherNative.field(field, false));
+        UntetherLayout at = layout;
+        while (at != null && !at.name.equals(parts[0])) {
+            at = at.parent;
+        }
+        if (at == null) {
+            return -1;
+        }
+        long offset = at.offsetOf(parts[1], parts[2].charAt(0), false);
+        fieldLayout[field] = at;
+        fieldOffset[field] = offset;
+        return offset;
+    }
+
+    /** Finds the class and offset of a static field; runs without the lock, as it may load a class. */
+    private static boolean resolveStatic(int field) {
+        UntetherObject[] owners = staticOwner;
+        if (field < owners.length && owners[field] != null) {
+            return staticOffset[field] >= 0;
+        }
+        Class<?> named = UntetherNative.staticOwner(field);
+        String[] parts = null;
+        if (named == null) {
+            if (!UntetherLock.suspend()) {
+                return false;
+            }
+            try {
+                parts = split(UntetherNative.field(field, true));
+                named = Class.forName(parts[0], false, UntetherNative.staticLoader(field));
+            } catch (Throwable unresolvable) {
+                return false;
+            } finally {
+                UntetherLock.resume();
+            }
+        }
+        if (!UntetherLock.enter()) {
+            return false;
+        }
+        try {
+            parts = split(UntetherNative.field(field, true));
+            Class<?> declaring = declaringClass(named, parts[1], parts[2].charAt(0));
+            if (field >= staticOwner.length) {
+                int length = Integer.highestOneBit(field) * 2;
+                UntetherObject[] grown = new UntetherObject[length];
+                System.arraycopy(staticOwner, 0, grown, 0, staticOwner.length);
+                long[] offsets = new long[length];
+                System.arraycopy(staticOffset, 0, offsets, 0, staticOffset.length);
+                staticOffset = offsets;
+                staticOwner = grown;
+            }
+            if (declaring == null) {
+                staticOffset[field] = -1;
+                staticOwner[field] = mirror(named, 0);
+                return false;
+            }
+            UntetherObject owner = mirror(declaring, 0);
+            staticOffset[field] = owner.layout.offsetOf(parts[1], parts[2].charAt(0), true);
+            staticOwner[field] = owner;
+            return staticOffset[field] >= 0;
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    /** JVMS 5.4.3.2: the class itself, its superinterfaces, then its superclass. */
+    private static Class<?> declaringClass(Class<?> from, String name, char type) {
+        for (Class<?> at = from; at != null; at = at.getSuperclass()) {
+            if (UntetherLayout.of(at).declares(name, type)) {
+                return at;
+            }
+            for (Class<?> parent : at.getInterfaces()) {
+                Class<?> found = declaringClass(parent, name, type);
+                if (found != null) {
+                    return found;
+                }
+            }
+        }
+        return null;
+    }
+
+    private static String[] split(String text) {
+        int first = text.indexOf(' ');
+        int second = text.indexOf(' ', first + 1);
+        return new String[] {
+            text.substring(0, first), text.substring(first + 1, second), text.substring(second + 1)
+        };
+    }
+
+    static int chunkShift(Object array) {
+        int length = UntetherArrays.length(array);
+        return length <= MOST_CHUNKS ? 0 : 32 - Integer.numberOfLeadingZeros((length - 1) / MOST_CHUNKS);
+    }
+}

@@ -1,0 +1,49 @@
+package java.lang;
+
+/** One place that can hold state: a field of a shared object, a static field, or a chunk of an array. */
+final class UntetherSlot {
+    final UntetherObject owner;
+
+    /** The offset of a field, or the number of an array's chunk. */
+    final long place;
+
+    /** The descriptor's first character: what kind of value stands here. */
+    final char type;
+
+    UntetherSlot next;
+
+    /** The number under which the trace knows this slot, 0 until first named. */
+    int number;
+
+    /** The actor whose value stands here since its segment ended. */
+    int writer;
+
+    int readSegment;
+    int readActor;
+    boolean readEmpty;
+
+    int writeSegment;
+    int pendingWriter;
+    int writeStack;
+    boolean isLazy;
+    Object oldReference;
+    long oldBits;
+
+    /** The class run in which {@link #classOldReference} and its companions were noted. */
+    int classRun;
+    int classOldWriter;
+    Object classOldReference;
+    long classOldBits;
+
+    UntetherSlot(UntetherObject owner, long place, char type, UntetherSlot next) {
+        this.owner = owner;
+        this.place = place;
+        this.type = type;
+        this.next = next;
+        this.writer = owner.writer;
+    }
+
+    boolean isReference() {
+        return type == 'L' || type == '[';
+    }
+}

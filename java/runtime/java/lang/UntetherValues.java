@@ -1,0 +1,121 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+
+/** Saves and compares what stands in a slot, whatever its type. */
+final class UntetherValues {
+    private static final Unsafe U = Untether.U;
+
+    private UntetherValues() {}
+
+    /** The bits of a primitive, or 0 for references. */
+    static long bits(Object object, UntetherSlot slot) {
+        if (isChunk(object, slot)) {
+            return 0;
+        }
+        return bitsAt(object, offset(object, slot), slot.type);
+    }
+
+    /** The reference in the slot, a copy of a chunk of several elements, or null for primitives. */
+    static Object reference(Object object, UntetherSlot slot) {
+        if (isChunk(object, slot)) {
+            return copy(object, slot);
+        }
+        return slot.isReference() ? U.getReference(object, offset(object, slot)) : null;
+    }
+
+    static boolean isUnchanged(Object object, UntetherSlot slot, Object reference, long bits) {
+        if (isChunk(object, slot)) {
+            return isChunkUnchanged(object, slot, reference);
+        }
+        return slot.isReference()
+                ? U.getReference(object, offset(object, slot)) == reference
+                : bitsAt(object, offset(object, slot), slot.type) == bits;
+    }
+
+    /** Null, zero or false: what a lazily filled slot shows before. */
+    static boolean isEmpty(Object object, UntetherSlot slot) {
+        if (isChunk(object, slot)) {
+            return false;
+        }
+        return slot.isReference()
+                ? U.getReference(object, offset(object, slot)) == null
+                : bitsAt(object, offset(object, slot), slot.type) == 0;
+    }
+
+    static boolean isChunk(Object object, UntetherSlot slot) {
+        return slot.owner.layout.isArray && !slot.owner.isMirror && UntetherShadow.chunkShift(object) != 0;
+    }
+
+    static long offset(Object object, UntetherSlot slot) {
+        if (!slot.owner.layout.isArray || slot.owner.isMirror) {
+            return slot.place;
+        }
+        return UntetherArrays.base(slot.type) + slot.place * UntetherArrays.scale(slot.type);
+    }
+
+    private static long bitsAt(Object object, long offset, char type) {
+        switch (type) {
+            case 'J':
+            case 'D':
+                return U.getLong(object, offset);
+            case 'I':
+            case 'F':
+                return U.getInt(object, offset);
+            case 'S':
+            case 'C':
+                return U.getShort(object, offset);
+            case 'B':
+            case 'Z':
+                return U.getByte(object, offset);
+            default:
+                return 0;
+        }
+    }
+
+    static int chunkStart(Object array, UntetherSlot slot) {
+        return (int) slot.place << UntetherShadow.chunkShift(array);
+    }
+
+    static int chunkEnd(Object array, UntetherSlot slot) {
+        int end = chunkStart(array, slot) + (1 << UntetherShadow.chunkShift(array));
+        return Math.min(end, UntetherArrays.length(array));
+    }
+
+    private static Object copy(Object array, UntetherSlot slot) {
+        int start = chunkStart(array, slot);
+        int count = chunkEnd(array, slot) - start;
+        Object copy = slot.isReference() ? new Object[count] : new byte[count * UntetherArrays.scale(slot.type)];
+        if (slot.isReference()) {
+            System.arraycopy(array, start, copy, 0, count);
+        } else {
+            long scale = UntetherArrays.scale(slot.type);
+            U.copyMemory(array, UntetherArrays.base(slot.type) + start * scale,
+                    copy, UntetherArrays.base('B'), count * scale);
+        }
+        return copy;
+    }
+
+    private static boolean isChunkUnchanged(Object array, UntetherSlot slot, Object saved) {
+        int start = chunkStart(array, slot);
+        int count = chunkEnd(array, slot) - start;
+        if (slot.isReference()) {
+            Object[] old = (Object[]) saved;
+            Object[] now = (Object[]) array;
+            for (int i = 0; i < count; i++) {
+                if (old[i] != now[start + i]) {
+                    return false;
+                }
+            }
+            return true;
+        }
+        byte[] old = (byte[]) saved;
+        long from = UntetherArrays.base(slot.type) + (long) start * UntetherArrays.scale(slot.type);
+        for (int i = 0; i < old.length; i++) {
+            if (old[i] != U.getByte(array, from + i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+}
