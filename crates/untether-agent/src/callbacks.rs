@@ -240,6 +240,7 @@ fn weave(agent: &Agent, jni: *mut JNIEnv, loader: jobject, bytes: &[u8]) -> Opti
         numbers: &mut numbers,
         loader,
         constants: (agent.tables + CONSTANTS_OFFSET) as *mut u8,
+        ignore: &agent.options.ignore,
     };
     let mut weaver = Weaver {
         sets: ProbeSets { heap: true, boundaries: true },

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jvmti_bindings::sys::jni::{JNIEnv, jobject};
+use untether_wire::Rules;
 
 /// Static tables hold this many fields; further ones are not probed, and that is reported.
 pub(crate) const MOST_STATICS: u32 = 1 << 20;
@@ -53,6 +54,13 @@ pub(crate) struct LoaderNumbers<'n> {
     pub(crate) numbers: &'n mut Numbers,
     pub(crate) loader: usize,
     pub(crate) constants: *mut u8,
+    pub(crate) ignore: &'n Rules,
+}
+
+/// Whether accesses of this field are not to be recorded, so that no probe is needed.
+fn is_ignored(rules: &Rules, name: &FieldName) -> bool {
+    let owner = String::from_utf8_lossy(&name.owner).replace('/', ".");
+    rules.matches(&format!("{owner}.{}", String::from_utf8_lossy(&name.name)))
 }
 
 fn field_name(owner: &[u8], name: &[u8], descriptor: &[u8]) -> FieldName {
@@ -64,6 +72,10 @@ impl untether_weave::Numbering for LoaderNumbers<'_> {
         let key = field_name(owner, name, descriptor);
         if let Some(&number) = self.numbers.instance.get(&key) {
             return number;
+        }
+        if is_ignored(self.ignore, &key) {
+            self.numbers.instance.insert(key, 0);
+            return 0;
         }
         let number = self.numbers.instance_names.len() as u32 + 1;
         if number >= MOST_INSTANCE_FIELDS {
@@ -79,6 +91,10 @@ impl untether_weave::Numbering for LoaderNumbers<'_> {
         let key = (self.loader, field_name(owner, name, descriptor));
         if let Some(&number) = self.numbers.statics.get(&key) {
             return number;
+        }
+        if is_ignored(self.ignore, &key.1) {
+            self.numbers.statics.insert(key, 0);
+            return 0;
         }
         let number = self.numbers.static_names.len() as u32 + 1;
         if number >= MOST_STATICS {

@@ -7,21 +7,20 @@ use untether_wire::{Frame, StackFrame};
 use crate::agent::Agent;
 use crate::jvm::RawFrame;
 
-/// Frames kept of a stack: enough to reach the test from deep library code.
-const DEEPEST: usize = 64;
+/// Frames kept of a stack: enough to reach the test from library code.
+const DEEPEST: usize = 48;
 
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     numbers: HashMap<Box<[RawFrame]>, u32>,
     /// `None` for the runtime's own methods.
-    methods: HashMap<usize, Option<MethodName>>,
+    methods: HashMap<usize, Option<Method>>,
+    method_count: u32,
 }
 
-#[derive(Debug, Clone)]
-struct MethodName {
-    class: String,
-    method: String,
-    file: String,
+#[derive(Debug)]
+struct Method {
+    number: u32,
     /// Start locations with their lines, ascending.
     lines: Vec<(i64, u32)>,
 }
@@ -43,20 +42,27 @@ impl Stacks {
     }
 
     fn spell(&mut self, frame: &RawFrame, agent: &Agent) -> Option<StackFrame> {
-        let name = self.methods.entry(frame.method).or_insert_with(|| method_name(frame.method, agent)).as_ref()?;
-        let line = match name.lines.partition_point(|&(start, _)| start <= frame.location) {
+        if !self.methods.contains_key(&frame.method) {
+            let described = self.describe(frame.method, agent);
+            self.methods.insert(frame.method, described);
+        }
+        let method = self.methods.get(&frame.method)?.as_ref()?;
+        let line = match method.lines.partition_point(|&(start, _)| start <= frame.location) {
             0 => 0,
-            after => name.lines[after - 1].1,
+            after => method.lines[after - 1].1,
         };
-        Some(StackFrame { class: name.class.clone(), method: name.method.clone(), file: name.file.clone(), line })
+        Some(StackFrame { method: method.number, line })
     }
-}
 
-fn method_name(method: usize, agent: &Agent) -> Option<MethodName> {
-    let (class, name, file, mut lines) = agent.jvmti.describe_method(method)?;
-    if class.starts_with("java.lang.Untether") {
-        return None;
+    fn describe(&mut self, method: usize, agent: &Agent) -> Option<Method> {
+        let (class, name, file, mut lines) = agent.jvmti.describe_method(method)?;
+        if class.starts_with("java.lang.Untether") {
+            return None;
+        }
+        lines.sort_unstable();
+        self.method_count += 1;
+        let number = self.method_count;
+        agent.trace.frame(&Frame::Method { number, class, name, file });
+        Some(Method { number, lines })
     }
-    lines.sort_unstable();
-    Some(MethodName { class, method: name, file, lines })
 }

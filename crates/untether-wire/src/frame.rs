@@ -37,12 +37,10 @@ pub enum OutcomeStatus {
     Skipped,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A position in a numbered method; the line is 0 where unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StackFrame {
-    pub class: String,
-    pub method: String,
-    pub file: String,
-    /// 0 where unknown.
+    pub method: u32,
     pub line: u32,
 }
 
@@ -71,6 +69,8 @@ pub enum Frame {
     Note { kind: String, text: String },
     Started { actor: u32, nanos: u64 },
     Launch(LaunchFrame),
+    Method { number: u32, class: String, name: String, file: String },
+    /// Innermost frame first.
     Stack { number: u32, frames: Vec<StackFrame> },
     /// A class, or a method of it, that could not be woven.
     Refusal { class: String, method: String, reason: String },
@@ -91,6 +91,7 @@ const LAUNCH: u8 = 20;
 const STACK: u8 = 21;
 const REFUSAL: u8 = 22;
 const END: u8 = 23;
+const METHOD: u8 = 24;
 
 /// Encodes the frames that the agent itself writes.
 #[derive(Debug, Default)]
@@ -195,9 +196,13 @@ impl FrameWriter {
                 self.bytes.push(STACK);
                 self.integers(&[*number, frames.len() as u32]);
                 for frame in frames {
-                    self.strings(&[&frame.class, &frame.method, &frame.file]);
-                    self.integer(frame.line.into());
+                    self.integers(&[frame.method, frame.line]);
                 }
+            }
+            Frame::Method { number, class, name, file } => {
+                self.bytes.push(METHOD);
+                self.integer((*number).into());
+                self.strings(&[class, name, file]);
             }
             Frame::Refusal { class, method, reason } => {
                 self.bytes.push(REFUSAL);
@@ -381,17 +386,21 @@ impl Body<'_> {
             STACK => {
                 let number = self.int()?;
                 let count = self.count()?;
-                let frames = (0..count).map(|_| self.stack_frame()).collect::<Result<_, _>>()?;
+                let frames = (0..count)
+                    .map(|_| Ok(StackFrame { method: self.int()?, line: self.int()? }))
+                    .collect::<Result<_, _>>()?;
                 Frame::Stack { number, frames }
             }
             REFUSAL => Frame::Refusal { class: self.string()?, method: self.string()?, reason: self.string()? },
             END => Frame::End,
+            METHOD => Frame::Method {
+                number: self.int()?,
+                class: self.string()?,
+                name: self.string()?,
+                file: self.string()?,
+            },
             _ => return Err(WireError::UnknownTag { tag }),
         })
-    }
-
-    fn stack_frame(&mut self) -> Result<StackFrame, WireError> {
-        Ok(StackFrame { class: self.string()?, method: self.string()?, file: self.string()?, line: self.int()? })
     }
 
     fn launch(&mut self) -> Result<Frame, WireError> {

@@ -2,12 +2,14 @@ package java.lang;
 
 import java.lang.reflect.Field;
 import jdk.internal.misc.Unsafe;
-import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Hidden;
 
 /**
  * The probes that woven code calls: each answers in a load or two that nothing has to be recorded, or
  * hands over to {@link UntetherShadow}.
+ *
+ * <p>Each is at most 35 bytes long, which the compilers inline wherever it pays; what it calls is not
+ * inlined, so that woven methods grow little.
  *
  * <p>Woven classes of java.base call this before the VM is initialised, so nothing here may allocate,
  * throw or touch another class until {@link #epoch} leaves 0. The names and descriptors are mirrored in
@@ -36,7 +38,6 @@ public final class Untether {
 
     private Untether() {}
 
-    @ForceInline
     @Hidden
     public static void fieldRead(Object object, int field) {
         if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
@@ -44,7 +45,6 @@ public final class Untether {
         }
     }
 
-    @ForceInline
     @Hidden
     public static void fieldWrite(Object object, int field) {
         if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
@@ -52,7 +52,6 @@ public final class Untether {
         }
     }
 
-    @ForceInline
     @Hidden
     public static void arrayRead(Object array, int index) {
         if (array != null && (U.getLong(array, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
@@ -60,7 +59,6 @@ public final class Untether {
         }
     }
 
-    @ForceInline
     @Hidden
     public static void arrayWrite(Object array, int index) {
         if (array != null && (U.getLong(array, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
@@ -68,7 +66,6 @@ public final class Untether {
         }
     }
 
-    @ForceInline
     @Hidden
     public static void staticRead(int field) {
         if (U.getInt(STATIC_READS + ((long) field << 2)) != epoch) {
@@ -76,7 +73,6 @@ public final class Untether {
         }
     }
 
-    @ForceInline
     @Hidden
     public static void staticWrite(int field) {
         if (U.getInt(STATIC_WRITES + ((long) field << 2)) != epoch) {
@@ -85,7 +81,6 @@ public final class Untether {
     }
 
     /** A static final field: it matters only where its class initializer saw what a test left. */
-    @ForceInline
     @Hidden
     public static void constantRead(int field) {
         if (U.getByte(CONSTANTS + field) != 0) {
@@ -93,7 +88,6 @@ public final class Untether {
         }
     }
 
-    @ForceInline
     @Hidden
     public static void unsafeRead(Object object, long offset) {
         if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
@@ -101,7 +95,6 @@ public final class Untether {
         }
     }
 
-    @ForceInline
     @Hidden
     public static void unsafeWrite(Object object, long offset) {
         if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
@@ -109,7 +102,6 @@ public final class Untether {
         }
     }
 
-    @ForceInline
     @Hidden
     public static void unsafeUpdate(Object object, long offset) {
         if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
@@ -118,7 +110,6 @@ public final class Untether {
     }
 
     /** Every slot of an object or array is read at once: {@code clone}. */
-    @ForceInline
     @Hidden
     public static void readAll(Object object) {
         if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
@@ -127,7 +118,6 @@ public final class Untether {
     }
 
     /** Stands in for {@link System#arraycopy}. */
-    @ForceInline
     @Hidden
     public static void arraycopy(Object from, int fromIndex, Object to, int toIndex, int length) {
         if (from != null && (U.getLong(from, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {

@@ -149,12 +149,22 @@ final class UntetherActors {
         slot.readEmpty = UntetherValues.isEmpty(object, slot);
         int stack = 0;
         if (isForeign(writer, actor)) {
-            stack = UntetherNative.captureStack();
+            stack = readStack(slot.owner, actor);
             if (kinds[actor] == INITIALIZER) {
                 tainted[actor] = true;
             }
         }
         UntetherTrace.read(actor, slot, writer, stack);
+    }
+
+    /** Fields of one object are mostly read together: its first read in a segment stands for all. */
+    private static int readStack(UntetherObject object, int actor) {
+        if (object.stackSegment != segment || object.stackActor != actor || object.isMirror) {
+            object.stackSegment = segment;
+            object.stackActor = actor;
+            object.readStack = UntetherNative.captureStack();
+        }
+        return object.readStack;
     }
 
     static void write(UntetherSlot slot) {

@@ -34,6 +34,12 @@ final class UntetherObject extends WeakReference<Object> {
     final String rootName;
 
     int number;
+
+    /** The stack of the first foreign read in a segment, and whose it was. */
+    int readStack;
+    int stackSegment;
+    int stackActor;
+
     private UntetherSlot[] slots;
     private int count;
 

@@ -3,6 +3,7 @@ package java.lang;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.Hidden;
 
 /**
@@ -43,6 +44,7 @@ final class UntetherShadow {
     // ---- accesses, as the probes report them
 
     @Hidden
+    @DontInline
     static void fieldAccess(Object object, int field, boolean isWrite) {
         int epoch = Untether.epoch;
         if (epoch == 0) {
@@ -55,6 +57,7 @@ final class UntetherShadow {
     }
 
     @Hidden
+    @DontInline
     static void elementAccess(Object array, int index, boolean isWrite) {
         int epoch = Untether.epoch;
         if (epoch == 0) {
@@ -71,6 +74,7 @@ final class UntetherShadow {
     }
 
     @Hidden
+    @DontInline
     static void rangeAccess(Object array, int index, int length, boolean isWrite) {
         if (Untether.epoch == 0 || length <= 0 || index < 0) {
             return;
@@ -85,6 +89,7 @@ final class UntetherShadow {
     }
 
     @Hidden
+    @DontInline
     static void unsafeAccess(Object object, long offset, boolean isRead, boolean isWrite) {
         int epoch = Untether.epoch;
         if (epoch == 0) {
@@ -105,6 +110,7 @@ final class UntetherShadow {
     }
 
     @Hidden
+    @DontInline
     static void readAll(Object object) {
         if (Untether.epoch == 0) {
             return;
@@ -136,6 +142,7 @@ final class UntetherShadow {
     }
 
     @Hidden
+    @DontInline
     static void reflectiveAccess(Field field, Object object, boolean isWrite) {
         if (Modifier.isFinal(field.getModifiers())) {
             return;
@@ -169,6 +176,7 @@ final class UntetherShadow {
     }
 
     @Hidden
+    @DontInline
     static void staticAccess(int field, boolean isWrite) {
         int epoch = Untether.epoch;
         if (epoch == 0) {
@@ -187,6 +195,7 @@ final class UntetherShadow {
     }
 
     @Hidden
+    @DontInline
     static void constantAccess(int field) {
         if (Untether.epoch == 0 || !resolveStatic(field) || !UntetherLock.enter()) {
             return;
