@@ -82,7 +82,7 @@ unsafe extern "system" fn fields(jni: *mut JNIEnv, _class: jclass, declaring: jc
             if modifiers & 0x0010 != 0 {
                 flags.push('f');
             }
-            if is_static && is_framework(&class) || agent.options.ignore.matches(&full) {
+            if is_static && (is_framework(&class) || class.starts_with("java.lang.Untether")) || agent.options.ignore.matches(&full) {
                 flags.push('x');
             }
             if agent.options.opaque.matches(&full) {

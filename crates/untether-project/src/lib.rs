@@ -1,1 +1,7 @@
-//! placeholder
+//! What untether knows of a project before anything runs: its configuration and class paths.
+
+mod class_path;
+mod config;
+
+pub use class_path::{ClassPathError, find_test_classes};
+pub use config::{Config, ConfigError, DEFAULTS};

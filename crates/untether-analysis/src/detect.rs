@@ -1,0 +1,276 @@
+//! From a trace to accesses of resources by tests and class fixtures.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use untether_model::{
+    Access, AccessMode, ActorKind, Detection, Event, Label, Resource, StackLine, Trace, Unit, UnitKind,
+};
+
+use crate::names;
+
+/// What one JVM's trace says about its tests.
+pub fn detect(trace: &Trace) -> Detection {
+    let mut analysis = Analysis::new(trace);
+    for (position, event) in trace.events.iter().enumerate() {
+        analysis.event(position, *event);
+    }
+    analysis.finish()
+}
+
+/// The last value that somebody left in a slot.
+#[derive(Debug, Clone, Copy)]
+struct LastWrite {
+    actor: u32,
+    stack: u32,
+    is_lazy: bool,
+}
+
+struct Analysis<'t> {
+    trace: &'t Trace,
+    /// The unit of each test or class actor.
+    unit_of: HashMap<u32, usize>,
+    units: Vec<Unit>,
+    /// Units whose state each initializer took over.
+    taints: HashMap<u32, BTreeSet<u32>>,
+    last_writes: HashMap<u32, LastWrite>,
+    accesses: Vec<(u32, Access)>,
+    /// Writes since a slot was last put back, by slot: indices into `accesses`.
+    open_writes: HashMap<u32, Vec<usize>>,
+    stacks: StackTable,
+    place_of_slot: HashMap<(u32, &'t str), u32>,
+}
+
+/// Stacks that are really used, renumbered.
+#[derive(Default)]
+struct StackTable {
+    numbers: HashMap<u32, usize>,
+    lines: Vec<Vec<StackLine>>,
+}
+
+impl StackTable {
+    fn number(&mut self, trace: &Trace, stack: u32) -> Option<usize> {
+        if stack == 0 {
+            return None;
+        }
+        Some(*self.numbers.entry(stack).or_insert_with(|| {
+            self.lines.push(trace.stack(stack));
+            self.lines.len() - 1
+        }))
+    }
+}
+
+impl<'t> Analysis<'t> {
+    fn new(trace: &'t Trace) -> Self {
+        let mut units = Vec::new();
+        let mut unit_of = HashMap::new();
+        for (number, actor) in trace.actors.iter().enumerate().skip(1) {
+            let kind = match actor.kind {
+                ActorKind::Test => UnitKind::Test,
+                ActorKind::Class => UnitKind::Class,
+                ActorKind::Outside | ActorKind::Initializer => continue,
+            };
+            unit_of.insert(number as u32, units.len());
+            units.push(Unit {
+                kind,
+                name: actor.name.clone(),
+                display_name: actor.detail.clone(),
+                outcome: actor.outcome.clone(),
+            });
+        }
+        let place_of_slot = trace
+            .slots
+            .iter()
+            .enumerate()
+            .map(|(number, slot)| ((slot.object, slot.place.as_str()), number as u32))
+            .collect();
+        Analysis {
+            trace,
+            unit_of,
+            units,
+            taints: HashMap::new(),
+            last_writes: HashMap::new(),
+            accesses: Vec::new(),
+            open_writes: HashMap::new(),
+            stacks: StackTable::default(),
+            place_of_slot,
+        }
+    }
+
+    fn event(&mut self, position: usize, event: Event) {
+        match event {
+            Event::Read { actor, slot, writer, stack } => self.read(position, actor, slot, writer, stack),
+            Event::Write { actor, slot, stack, is_lazy } => self.write(position, actor, slot, stack, is_lazy),
+            Event::Restored { slot, writer } => self.restored(slot, writer),
+        }
+    }
+
+    fn kind(&self, actor: u32) -> ActorKind {
+        self.trace.actors.get(actor as usize).map_or(ActorKind::Outside, |a| a.kind)
+    }
+
+    fn parent(&self, actor: u32) -> u32 {
+        self.trace.actors.get(actor as usize).map_or(0, |a| a.parent)
+    }
+
+    /// The tests and fixtures whose doing a value of `actor` is.
+    fn sources(&self, actor: u32) -> BTreeSet<u32> {
+        match self.kind(actor) {
+            ActorKind::Test | ActorKind::Class => BTreeSet::from([actor]),
+            ActorKind::Initializer => self.taints.get(&actor).cloned().unwrap_or_default(),
+            ActorKind::Outside => BTreeSet::new(),
+        }
+    }
+
+    /// The test or fixture on whose behalf `actor` acts.
+    fn beneficiary(&self, mut actor: u32) -> Option<u32> {
+        while self.kind(actor) == ActorKind::Initializer {
+            actor = self.parent(actor);
+        }
+        self.unit_of.contains_key(&actor).then_some(actor)
+    }
+
+    /// A class's fixtures and its tests do not depend on each other: they run together.
+    fn are_family(&self, one: u32, other: u32) -> bool {
+        one == other || self.is_fixture_of(one, other) || self.is_fixture_of(other, one)
+    }
+
+    fn is_fixture_of(&self, class: u32, unit: u32) -> bool {
+        if self.kind(class) != ActorKind::Class {
+            return false;
+        }
+        let mut at = self.parent(unit);
+        while at != 0 {
+            if at == class {
+                return true;
+            }
+            at = self.parent(at);
+        }
+        false
+    }
+
+    fn read(&mut self, position: usize, actor: u32, slot: u32, writer: u32, stack: u32) {
+        let sources = self.sources(writer);
+        if self.kind(actor) == ActorKind::Initializer {
+            self.taints.entry(actor).or_default().extend(&sources);
+        }
+        let Some(reader) = self.beneficiary(actor) else { return };
+        let last = self.last_writes.get(&slot).copied().filter(|last| last.actor == writer);
+        let source_stack = match last {
+            Some(last) => last.stack,
+            // Nobody stored into this slot since its object was published: that store stands for it.
+            None => self.object_of(slot).map_or(0, |object| object.stack),
+        };
+        let mut labels = Vec::new();
+        if last.is_some_and(|last| last.is_lazy) {
+            labels.push(Label::Lazy);
+        }
+        if self.kind(writer) == ActorKind::Initializer {
+            labels.push(Label::Initializer);
+        }
+        let unit = self.unit_of[&reader];
+        let stack = self.stacks.number(self.trace, stack);
+        let mut foreign = sources.iter().filter(|&&source| !self.are_family(source, reader)).peekable();
+        if foreign.peek().is_none() {
+            let access =
+                Access { resource: 0, unit, position, mode: AccessMode::Read, source: None, stack, source_stack: None, labels };
+            self.accesses.push((slot, access));
+            return;
+        }
+        let foreign: Vec<u32> = foreign.copied().collect();
+        let source_stack = self.stacks.number(self.trace, source_stack);
+        for source in foreign {
+            let access = Access {
+                resource: 0,
+                unit,
+                position,
+                mode: AccessMode::Read,
+                source: Some(self.unit_of[&source]),
+                stack,
+                source_stack,
+                labels: labels.clone(),
+            };
+            self.accesses.push((slot, access));
+        }
+    }
+
+    fn object_of(&self, slot: u32) -> Option<&untether_model::HeapObject> {
+        let slot = self.trace.slots.get(slot as usize)?;
+        self.trace.objects.get(slot.object as usize)
+    }
+
+    fn write(&mut self, position: usize, actor: u32, slot: u32, stack: u32, is_lazy: bool) {
+        self.last_writes.insert(slot, LastWrite { actor, stack, is_lazy });
+        let Some(&unit) = self.unit_of.get(&actor) else { return };
+        let labels = if is_lazy { vec![Label::Lazy] } else { Vec::new() };
+        let stack = self.stacks.number(self.trace, stack);
+        let access =
+            Access { resource: 0, unit, position, mode: AccessMode::Write, source: None, stack, source_stack: None, labels };
+        self.open_writes.entry(slot).or_default().push(self.accesses.len());
+        self.accesses.push((slot, access));
+    }
+
+    fn restored(&mut self, slot: u32, writer: u32) {
+        self.last_writes.insert(slot, LastWrite { actor: writer, stack: 0, is_lazy: false });
+        for index in self.open_writes.remove(&slot).unwrap_or_default() {
+            self.accesses[index].1.labels.push(Label::ClassLocal);
+        }
+    }
+
+    /// Keeps what matters: resources that some unit wrote, and of the reads of one writer's state only
+    /// those nearest to the root.
+    fn finish(self) -> Detection {
+        let mut written: HashSet<u32> = HashSet::new();
+        let mut flows: HashSet<(u32, usize, usize)> = HashSet::new();
+        for (slot, access) in &self.accesses {
+            if access.mode == AccessMode::Write || access.source.is_some() {
+                written.insert(*slot);
+            }
+            if let Some(source) = access.source {
+                flows.insert((*slot, source, access.unit));
+            }
+        }
+        let mut resources: Vec<Resource> = Vec::new();
+        let mut resource_of: HashMap<u32, usize> = HashMap::new();
+        let mut accesses = Vec::new();
+        for (slot, mut access) in self.accesses.iter().cloned() {
+            if !written.contains(&slot) {
+                continue;
+            }
+            if let Some(source) = access.source
+                && self.is_implied(slot, source, access.unit, &flows)
+            {
+                continue;
+            }
+            access.resource = *resource_of.entry(slot).or_insert_with(|| {
+                resources.push(names::resource(self.trace, slot));
+                resources.len() - 1
+            });
+            accesses.push(access);
+        }
+        Detection {
+            launch: self.trace.launch.clone(),
+            units: self.units,
+            resources,
+            accesses,
+            stacks: self.stacks.lines,
+            notes: self.trace.notes.clone(),
+            refusals: self.trace.refusals.clone(),
+            is_complete: self.trace.is_complete,
+        }
+    }
+
+    /// Whether the reader already depends on the source through a slot on the way to this one.
+    fn is_implied(&self, slot: u32, source: usize, reader: usize, flows: &HashSet<(u32, usize, usize)>) -> bool {
+        let Some(slot) = self.trace.slots.get(slot as usize) else { return false };
+        let mut at = slot.object;
+        while let Some(object) = self.trace.objects.get(at as usize).filter(|object| object.parent != 0) {
+            if let Some(&above) = self.place_of_slot.get(&(object.parent, object.place.as_str()))
+                && flows.contains(&(above, source, reader))
+            {
+                return true;
+            }
+            at = object.parent;
+        }
+        false
+    }
+}

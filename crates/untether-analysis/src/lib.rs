@@ -1,0 +1,11 @@
+//! Pure algorithms over the model.
+//!
+//! [`detect`] turns what one JVM did into accesses of named resources; [`dependencies`] reads the
+//! dependencies off them. Neither does I/O, so both are checked against naive models.
+
+mod dependencies;
+mod detect;
+mod names;
+
+pub use dependencies::dependencies;
+pub use detect::detect;

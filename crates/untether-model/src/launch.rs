@@ -1,0 +1,16 @@
+//! How a JVM was started, so that it can be started again without the build tool.
+
+use serde::{Deserialize, Serialize};
+
+/// The launch context of one test JVM.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Launch {
+    pub pid: u32,
+    /// The `java` executable.
+    pub java: String,
+    /// Everything after `java`, as its starter gave it.
+    pub arguments: Vec<String>,
+    pub directory: String,
+    pub environment: Vec<(String, String)>,
+    pub java_version: String,
+}

@@ -1,0 +1,12 @@
+//! The nouns of untether, without I/O: what a watched JVM did ([`Trace`]) and what follows from it
+//! ([`Detection`]).
+
+mod detection;
+mod launch;
+mod trace;
+
+pub use detection::{
+    Access, AccessMode, Dependency, DependencyKind, Detection, Label, Note, Refusal, Resource, Unit, UnitKind,
+};
+pub use launch::Launch;
+pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};

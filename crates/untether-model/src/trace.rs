@@ -1,0 +1,142 @@
+//! What one watched JVM did, in the order in which it did it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::detection::{Note, Refusal};
+use crate::launch::Launch;
+
+/// Indices into the vectors of a [`Trace`]; 0 is 'nobody' or 'none', so the vectors start with a blank.
+pub type Index = u32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ActorKind {
+    /// Not a test's doing: the time before the first class, and between classes.
+    Outside,
+    /// A class's fixtures.
+    Class,
+    Test,
+    /// A static initializer, on behalf of whoever first needed the class.
+    Initializer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutcomeStatus {
+    Passed,
+    Failed,
+    Aborted,
+    Skipped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub status: OutcomeStatus,
+    pub nanos: u64,
+    pub message: String,
+    pub trace: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Actor {
+    pub kind: ActorKind,
+    /// The enclosing class run, or the actor that triggered an initializer.
+    pub parent: Index,
+    pub name: String,
+    pub detail: String,
+    pub outcome: Option<Outcome>,
+}
+
+/// A shared object, as far as its path is needed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeapObject {
+    /// Who made it reachable, and with which store.
+    pub writer: Index,
+    pub stack: Index,
+    /// The class of a root; of other objects, for information.
+    pub class: String,
+    pub parent: Index,
+    pub place: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Slot {
+    pub object: Index,
+    pub place: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The actor's first read of the slot in a segment; `writer`'s value stood there.
+    Read { actor: Index, slot: Index, writer: Index, stack: Index },
+    /// The actor left another value than it found.
+    Write { actor: Index, slot: Index, stack: Index, is_lazy: bool },
+    /// The class run that ended left the slot as it found it, with `writer`'s value.
+    Restored { slot: Index, writer: Index },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Method {
+    pub class: String,
+    pub name: String,
+    pub file: String,
+}
+
+/// One line of a stack, innermost first.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StackLine {
+    pub class: String,
+    pub method: String,
+    pub file: String,
+    pub line: u32,
+}
+
+impl std::fmt::Display for StackLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.class, self.method)?;
+        match (self.file.as_str(), self.line) {
+            ("", _) => write!(f, "(Unknown Source)"),
+            (file, 0) => write!(f, "({file})"),
+            (file, line) => write!(f, "({file}:{line})"),
+        }
+    }
+}
+
+/// The record of one JVM.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    pub launch: Launch,
+    pub actors: Vec<Actor>,
+    pub objects: Vec<HeapObject>,
+    pub slots: Vec<Slot>,
+    pub events: Vec<Event>,
+    pub methods: Vec<Method>,
+    /// Method index and line, innermost first.
+    pub stacks: Vec<Vec<(Index, u32)>>,
+    pub notes: Vec<Note>,
+    pub refusals: Vec<Refusal>,
+    /// Whether the JVM ended in an orderly way.
+    pub is_complete: bool,
+}
+
+impl Trace {
+    /// The lines of a numbered stack.
+    pub fn stack(&self, stack: Index) -> Vec<StackLine> {
+        let Some(frames) = self.stacks.get(stack as usize) else { return Vec::new() };
+        frames
+            .iter()
+            .filter_map(|&(method, line)| {
+                let method = self.methods.get(method as usize)?;
+                Some(StackLine {
+                    class: method.class.clone(),
+                    method: method.name.clone(),
+                    file: method.file.clone(),
+                    line,
+                })
+            })
+            .collect()
+    }
+
+    pub fn tests(&self) -> impl Iterator<Item = &Actor> {
+        self.actors.iter().filter(|actor| actor.kind == ActorKind::Test)
+    }
+}

@@ -1,0 +1,81 @@
+//! `untether.toml`: the built-in defaults, and what a project adds to them.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use untether_wire::Rules;
+
+/// The commented default rules.
+pub const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// The name of the file that a project may have.
+const FILE_NAME: &str = "untether.toml";
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{path} is not valid: {message}")]
+    Invalid { path: PathBuf, message: String },
+}
+
+/// What the user can set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Config {
+    pub ignore: Rules,
+    pub opaque: Rules,
+    pub immutable: Rules,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    detect: Detect,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Detect {
+    ignore: Vec<String>,
+    opaque: Vec<String>,
+    immutable: Vec<String>,
+}
+
+impl Config {
+    /// The defaults with the additions of `directory/untether.toml`, if there is one.
+    pub fn load(directory: &Path) -> Result<Self, ConfigError> {
+        let defaults = parse(DEFAULTS, Path::new("the built-in defaults"))?;
+        let path = directory.join(FILE_NAME);
+        let own = match std::fs::read_to_string(&path) {
+            Ok(text) => parse(&text, &path)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
+            Err(source) => return Err(ConfigError::Unreadable { path, source }),
+        };
+        let join = |a: Vec<String>, b: Vec<String>| Rules::new(a.into_iter().chain(b));
+        Ok(Config {
+            ignore: join(defaults.detect.ignore, own.detect.ignore),
+            opaque: join(defaults.detect.opaque, own.detect.opaque),
+            immutable: join(defaults.detect.immutable, own.detect.immutable),
+        })
+    }
+}
+
+fn parse(text: &str, path: &Path) -> Result<File, ConfigError> {
+    toml::from_str(text)
+        .map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), message: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_keep_what_tests_can_change() {
+        let config = Config::load(Path::new("/nonexistent")).unwrap();
+        assert!(config.ignore.matches("java.util.HashMap.modCount"));
+        assert!(!config.ignore.matches("java.lang.System.props"));
+        assert!(!config.ignore.matches("java.util.Locale.defaultLocale"));
+        assert!(!config.ignore.matches("java.util.TimeZone.defaultTimeZone"));
+        assert!(!config.immutable.matches("sun.util.calendar.ZoneInfo"));
+    }
+}

@@ -1,0 +1,13 @@
+//! Starts watched JVMs, directly or through a build tool, and gathers what they report.
+//!
+//! Knows processes and wire frames; hands out model values and events, and prints nothing.
+
+mod error;
+mod gather;
+mod watch;
+mod worker;
+
+pub use error::RunnerError;
+pub use gather::{Gathered, Progress};
+pub use watch::{Launcher, Output, WatchRequest, Watched, agent_library, watch};
+pub use worker::{WorkerRequest, find_java, worker_command};

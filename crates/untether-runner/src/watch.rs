@@ -1,0 +1,188 @@
+//! Runs a command with the agent in its test JVMs.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use untether_model::Trace;
+use untether_project::Config;
+use untether_wire::AgentOptions;
+
+use crate::error::RunnerError;
+use crate::gather::{Gathered, Progress};
+
+const POLL: Duration = Duration::from_millis(100);
+
+/// Who starts the JVMs.
+#[derive(Debug)]
+pub enum Launcher {
+    /// A build tool: the agent goes into the JVMs that it forks.
+    BuildTool(Command),
+    /// A JVM of ours: the agent is on its command line.
+    Jvm(Command),
+}
+
+#[derive(Debug)]
+pub struct WatchRequest<'r> {
+    pub launcher: Launcher,
+    pub config: &'r Config,
+    /// An empty folder for this run's files.
+    pub directory: &'r Path,
+    /// Whether the command's output comes back as events, or goes straight to our own streams.
+    pub captures_output: bool,
+}
+
+/// A line that the command printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    Out(Vec<u8>),
+    Error(Vec<u8>),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Watched {
+    pub status: ExitStatus,
+    pub traces: Vec<Trace>,
+}
+
+/// The agent beside the running executable, or where `UNTETHER_AGENT_LIBRARY` says.
+pub fn agent_library() -> Result<PathBuf, RunnerError> {
+    let path = match std::env::var_os("UNTETHER_AGENT_LIBRARY") {
+        Some(path) => PathBuf::from(path),
+        None => std::env::current_exe()
+            .unwrap_or_default()
+            .parent()
+            .unwrap_or(Path::new(""))
+            .join("libuntether_agent.so"),
+    };
+    if path.exists() { Ok(path) } else { Err(RunnerError::NoAgent { path }) }
+}
+
+/// Runs the command to its end. `observe` is called several times a second.
+pub fn watch(
+    request: WatchRequest<'_>,
+    mut observe: impl FnMut(&Progress, &[Output]),
+) -> Result<Watched, RunnerError> {
+    let agent = agent_library()?;
+    let options_path = write_options(request.config, request.directory)?;
+    let (mut command, is_build_tool) = match request.launcher {
+        Launcher::BuildTool(command) => (command, true),
+        Launcher::Jvm(command) => (command, false),
+    };
+    if is_build_tool {
+        preload(&mut command, &agent, &options_path);
+    } else {
+        command = with_agent(command, &agent, &options_path);
+    }
+    if request.captures_output {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.spawn().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
+    let output = forward_output(&mut child);
+    let mut gathered = Gathered::default();
+    let status = loop {
+        let ended = child.try_wait().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
+        let lines: Vec<Output> = match ended {
+            // The command is gone: what it wrote is in the pipes, unless a child of its own holds them.
+            Some(_) => drain(&output),
+            None => output.try_iter().collect(),
+        };
+        gathered.poll(request.directory)?;
+        observe(gathered.progress(), &lines);
+        if let Some(status) = ended {
+            break status;
+        }
+        thread::sleep(POLL);
+    };
+    gathered.poll(request.directory)?;
+    observe(gathered.progress(), &[]);
+    Ok(Watched { status, traces: gathered.into_traces() })
+}
+
+fn drain(output: &Receiver<Output>) -> Vec<Output> {
+    let mut lines = Vec::new();
+    while let Ok(line) = output.recv_timeout(POLL) {
+        lines.push(line);
+    }
+    lines
+}
+
+fn write_options(config: &Config, directory: &Path) -> Result<PathBuf, RunnerError> {
+    let options = AgentOptions {
+        trace_directory: directory.to_path_buf(),
+        ignore: config.ignore.clone(),
+        opaque: config.opaque.clone(),
+        immutable: config.immutable.clone(),
+    };
+    let path = directory.join("agent-options");
+    std::fs::write(&path, options.to_text())
+        .map_err(|source| RunnerError::CannotWrite { path: path.clone(), source })?;
+    Ok(path)
+}
+
+/// The names are those that the agent's preload module reads.
+fn preload(command: &mut Command, agent: &Path, options: &Path) {
+    let before = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    let mut value = OsString::from(agent);
+    if !before.is_empty() {
+        value.push(":");
+        value.push(&before);
+    }
+    command
+        .env("LD_PRELOAD", value)
+        .env("UNTETHER_PRELOAD_BEFORE", before)
+        .env("UNTETHER_AGENT", agent)
+        .env("UNTETHER_OPTIONS", options);
+}
+
+fn with_agent(command: Command, agent: &Path, options: &Path) -> Command {
+    let mut with = Command::new(command.get_program());
+    with.arg(format!("-agentpath:{}={}", agent.display(), options.display())).args(command.get_args());
+    if let Some(directory) = command.get_current_dir() {
+        with.current_dir(directory);
+    }
+    for (key, value) in command.get_envs() {
+        match value {
+            Some(value) => with.env(key, value),
+            None => with.env_remove(key),
+        };
+    }
+    with
+}
+
+/// Lines of both streams as they come; an empty channel where the streams are inherited.
+fn forward_output(child: &mut Child) -> Receiver<Output> {
+    let (sender, receiver) = channel();
+    if let Some(stream) = child.stdout.take() {
+        let sender = sender.clone();
+        thread::spawn(move || forward(stream, &sender, Output::Out));
+    }
+    if let Some(stream) = child.stderr.take() {
+        thread::spawn(move || forward(stream, &sender, Output::Error));
+    }
+    receiver
+}
+
+fn forward(stream: impl Read, sender: &Sender<Output>, wrap: fn(Vec<u8>) -> Output) {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line) {
+            Ok(0) => return,
+            Ok(_) => {
+                if sender.send(wrap(line.clone())).is_err() {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The command line of a JVM of ours that runs a plan of tests.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use zip::write::SimpleFileOptions;
+
+use crate::error::RunnerError;
+
+const WORKER_CLASS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/untether/Worker.class"));
+
+/// What a worker runs and how.
+#[derive(Debug, Clone)]
+pub struct WorkerRequest {
+    pub java: PathBuf,
+    pub class_path: String,
+    pub jvm_arguments: Vec<String>,
+    /// Test classes, or tests as `class#method`, in order.
+    pub plan: Vec<String>,
+    /// A folder for the plan and the worker's jar.
+    pub directory: PathBuf,
+}
+
+/// The `java` to use: the given one, that of `JAVA_HOME`, or that of the `PATH`.
+pub fn find_java(given: Option<&Path>) -> Result<PathBuf, RunnerError> {
+    let java = match (given, std::env::var_os("JAVA_HOME")) {
+        (Some(path), _) if path.is_dir() => path.join("bin/java"),
+        (Some(path), _) => path.to_path_buf(),
+        (None, Some(home)) if Path::new(&home).join("bin/java").exists() => Path::new(&home).join("bin/java"),
+        (None, _) => PathBuf::from("java"),
+    };
+    let started =
+        Command::new(&java).arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match started {
+        Ok(_) => Ok(java),
+        Err(source) => Err(RunnerError::NoJava { java, source }),
+    }
+}
+
+/// A command that runs the plan; the tests' exit code is 1 where one fails, 4 where none ran.
+pub fn worker_command(request: &WorkerRequest) -> Result<Command, RunnerError> {
+    let plan = request.directory.join("plan.txt");
+    let cannot_write = |path: &Path, source| RunnerError::CannotWrite { path: path.to_path_buf(), source };
+    std::fs::write(&plan, request.plan.join("\n") + "\n").map_err(|e| cannot_write(&plan, e))?;
+    let jar = request.directory.join("worker.jar");
+    write_jar(&jar).map_err(|e| cannot_write(&jar, e))?;
+    let mut command = Command::new(&request.java);
+    command
+        .args(&request.jvm_arguments)
+        .arg(format!("-Xbootclasspath/a:{}", jar.display()))
+        .arg("-cp")
+        .arg(&request.class_path)
+        .arg("untether.Worker")
+        .arg(plan);
+    Ok(command)
+}
+
+fn write_jar(path: &Path) -> io::Result<()> {
+    let mut jar = zip::ZipWriter::new(File::create(path)?);
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    jar.start_file("untether/Worker.class", options).map_err(io::Error::other)?;
+    jar.write_all(WORKER_CLASS)?;
+    jar.finish().map_err(io::Error::other)?;
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! What untether remembers of a project, in `.untether/store.sqlite`.
+//!
+//! A run is written in one transaction when it has ended, so that a killed process loses at most its
+//! own run. Readers and writers of several processes wait for each other.
+
+mod error;
+mod read;
+mod schema;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use error::StoreError;
+pub use read::{RunSummary, StoredRun};
+use rusqlite::Connection;
+pub use write::NewRun;
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    pub const FILE_NAME: &str = "store.sqlite";
+
+    /// Opens the store in `directory`, making both where missing.
+    pub fn open_or_create(directory: &Path) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(directory)
+            .map_err(|source| StoreError::CannotCreate { path: directory.to_path_buf(), source })?;
+        Self::open_file(&directory.join(Self::FILE_NAME))
+    }
+
+    /// Opens an existing store.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let path = directory.join(Self::FILE_NAME);
+        if !path.exists() {
+            return Err(StoreError::Missing { directory: directory.to_path_buf() });
+        }
+        Self::open_file(&path)
+    }
+
+    fn open_file(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Database { path: path.to_path_buf(), source };
+        let mut connection = Connection::open(path).map_err(failed)?;
+        connection.busy_timeout(Duration::from_secs(60)).map_err(failed)?;
+        connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+        connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+        schema::migrate(&mut connection, path)?;
+        Ok(Store { connection, path: path.to_path_buf() })
+    }
+
+    fn failed(&self, source: rusqlite::Error) -> StoreError {
+        StoreError::Database { path: self.path.clone(), source }
+    }
+}

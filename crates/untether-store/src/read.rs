@@ -1,0 +1,144 @@
+//! Reading runs back.
+
+use rusqlite::{Row, params};
+use untether_model::{Access, AccessMode, Detection, Outcome, Resource, Unit, UnitKind};
+
+use crate::Store;
+use crate::error::StoreError;
+
+/// A run, without what its JVMs did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    pub number: i64,
+    pub started_ms: i64,
+    pub command: Vec<String>,
+    pub exit_code: Option<i32>,
+}
+
+/// A run with everything that was found.
+#[derive(Debug, Clone)]
+pub struct StoredRun {
+    pub summary: RunSummary,
+    pub detections: Vec<Detection>,
+}
+
+impl Store {
+    /// The newest run.
+    pub fn latest_run(&self) -> Result<StoredRun, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT id, started_ms, command, exit_code FROM run ORDER BY id DESC LIMIT 1")
+            .map_err(|e| self.failed(e))?;
+        let found = statement
+            .query_map([], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?, row.get(3)?))
+            })
+            .and_then(|mut rows| rows.next().transpose())
+            .map_err(|e| self.failed(e))?;
+        let Some((number, started_ms, command, exit_code)) = found else {
+            let directory = self.path.parent().unwrap_or(&self.path).to_path_buf();
+            return Err(StoreError::Empty { directory });
+        };
+        let summary = RunSummary { number, started_ms, command: self.parse(&command)?, exit_code };
+        Ok(StoredRun { detections: self.detections(number)?, summary })
+    }
+
+    fn parse<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
+        serde_json::from_str(text)
+            .map_err(|error| StoreError::Corrupt { path: self.path.clone(), message: error.to_string() })
+    }
+
+    /// Collects rows whose JSON columns are parsed by `convert`.
+    fn rows<R, T>(
+        &self,
+        sql: &str,
+        key: i64,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<R>,
+        convert: impl Fn(R) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.connection.prepare(sql).map_err(|e| self.failed(e))?;
+        let rows = statement.query_map(params![key], read).map_err(|e| self.failed(e))?;
+        rows.map(|row| convert(row.map_err(|e| self.failed(e))?)).collect()
+    }
+
+    fn detections(&self, run: i64) -> Result<Vec<Detection>, StoreError> {
+        type JvmRow = (i64, String, bool, String, String);
+        self.rows(
+            "SELECT id, launch, is_complete, notes, refusals FROM jvm WHERE run = ?1 ORDER BY id",
+            run,
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+            |(jvm, launch, is_complete, notes, refusals): JvmRow| {
+                Ok(Detection {
+                    launch: self.parse(&launch)?,
+                    units: self.units(jvm)?,
+                    resources: self.resources(jvm)?,
+                    accesses: self.accesses(jvm)?,
+                    stacks: self.rows(
+                        "SELECT lines FROM stack WHERE jvm = ?1 ORDER BY number",
+                        jvm,
+                        |row| row.get::<_, String>(0),
+                        |lines| self.parse(&lines),
+                    )?,
+                    notes: self.parse(&notes)?,
+                    refusals: self.parse(&refusals)?,
+                    is_complete,
+                })
+            },
+        )
+    }
+
+    fn units(&self, jvm: i64) -> Result<Vec<Unit>, StoreError> {
+        type UnitRow = (String, String, String, Option<String>, Option<i64>, Option<String>, Option<String>);
+        self.rows(
+            "SELECT kind, name, display_name, status, nanos, message, trace FROM unit WHERE jvm = ?1 ORDER BY number",
+            jvm,
+            |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+            },
+            |(kind, name, display_name, status, nanos, message, trace): UnitRow| {
+                let outcome = match status {
+                    Some(status) => Some(Outcome {
+                        status: self.parse(&status)?,
+                        nanos: nanos.unwrap_or(0) as u64,
+                        message: message.unwrap_or_default(),
+                        trace: trace.unwrap_or_default(),
+                    }),
+                    None => None,
+                };
+                let kind = if kind == "class" { UnitKind::Class } else { UnitKind::Test };
+                Ok(Unit { kind, name, display_name, outcome })
+            },
+        )
+    }
+
+    fn resources(&self, jvm: i64) -> Result<Vec<Resource>, StoreError> {
+        self.rows(
+            "SELECT name, root FROM resource WHERE jvm = ?1 ORDER BY number",
+            jvm,
+            |row| Ok(Resource { name: row.get(0)?, root: row.get(1)? }),
+            Ok,
+        )
+    }
+
+    fn accesses(&self, jvm: i64) -> Result<Vec<Access>, StoreError> {
+        self.rows(
+            "SELECT resource, unit, position, mode, source, stack, source_stack, labels
+             FROM access WHERE jvm = ?1 ORDER BY number",
+            jvm,
+            |row| {
+                let access = Access {
+                    resource: row.get(0)?,
+                    unit: row.get(1)?,
+                    position: row.get(2)?,
+                    mode: if row.get::<_, String>(3)? == "w" { AccessMode::Write } else { AccessMode::Read },
+                    source: row.get(4)?,
+                    stack: row.get(5)?,
+                    source_stack: row.get(6)?,
+                    labels: Vec::new(),
+                };
+                Ok((access, row.get::<_, String>(7)?))
+            },
+            |(access, labels)| Ok(Access { labels: self.parse(&labels)?, ..access }),
+        )
+    }
+}

@@ -1,0 +1,82 @@
+//! The schema and its versions. `user_version` counts migrations.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::StoreError;
+
+/// Each entry takes the schema from its index to the next version.
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY,
+    started_ms INTEGER NOT NULL,
+    command TEXT NOT NULL,
+    exit_code INTEGER
+);
+CREATE TABLE jvm (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    launch TEXT NOT NULL,
+    is_complete INTEGER NOT NULL,
+    notes TEXT NOT NULL,
+    refusals TEXT NOT NULL
+);
+CREATE TABLE unit (
+    id INTEGER PRIMARY KEY,
+    jvm INTEGER NOT NULL REFERENCES jvm ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    display_name TEXT NOT NULL,
+    status TEXT,
+    nanos INTEGER,
+    message TEXT,
+    trace TEXT
+);
+CREATE TABLE resource (
+    jvm INTEGER NOT NULL REFERENCES jvm ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    root TEXT NOT NULL,
+    PRIMARY KEY (jvm, number)
+) WITHOUT ROWID;
+CREATE TABLE stack (
+    jvm INTEGER NOT NULL REFERENCES jvm ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    lines TEXT NOT NULL,
+    PRIMARY KEY (jvm, number)
+) WITHOUT ROWID;
+CREATE TABLE access (
+    jvm INTEGER NOT NULL REFERENCES jvm ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    resource INTEGER NOT NULL,
+    unit INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    mode TEXT NOT NULL,
+    source INTEGER,
+    stack INTEGER,
+    source_stack INTEGER,
+    labels TEXT NOT NULL,
+    PRIMARY KEY (jvm, number)
+) WITHOUT ROWID;
+CREATE INDEX unit_of_jvm ON unit (jvm, number);
+CREATE INDEX jvm_of_run ON jvm (run);
+"];
+
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Database { path: path.to_path_buf(), source };
+    let known = MIGRATIONS.len() as i64;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    if found > known {
+        return Err(StoreError::Newer { path: path.to_path_buf(), found, known });
+    }
+    for migration in &MIGRATIONS[found.max(0) as usize..] {
+        transaction.execute_batch(migration).map_err(failed)?;
+    }
+    if found < known {
+        transaction.pragma_update(None, "user_version", known).map_err(failed)?;
+    }
+    transaction.commit().map_err(failed)
+}

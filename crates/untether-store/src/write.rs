@@ -1,0 +1,124 @@
+//! Writing a finished run.
+
+use rusqlite::{Transaction, TransactionBehavior, params};
+use untether_model::{AccessMode, Detection, UnitKind};
+
+use crate::Store;
+use crate::error::StoreError;
+
+/// How many runs are kept; older ones are dropped when a new one is written.
+const RUNS_KEPT: i64 = 5;
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct NewRun<'r> {
+    pub started_ms: i64,
+    pub command: &'r [String],
+    pub exit_code: Option<i32>,
+    /// One per JVM that ran tests.
+    pub detections: &'r [Detection],
+}
+
+impl Store {
+    /// Adds the run, whole or not at all, and gives its number.
+    pub fn add_run(&mut self, run: &NewRun<'_>) -> Result<i64, StoreError> {
+        let path = self.path.clone();
+        let failed = |source| StoreError::Database { path: path.clone(), source };
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let number = insert_run(&transaction, run).map_err(failed)?;
+        transaction
+            .execute(
+                "DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?1)",
+                params![RUNS_KEPT],
+            )
+            .map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(number)
+    }
+}
+
+fn insert_run(transaction: &Transaction<'_>, run: &NewRun<'_>) -> rusqlite::Result<i64> {
+    transaction.execute(
+        "INSERT INTO run (started_ms, command, exit_code) VALUES (?1, ?2, ?3)",
+        params![run.started_ms, json(run.command), run.exit_code],
+    )?;
+    let number = transaction.last_insert_rowid();
+    for detection in run.detections {
+        insert_jvm(transaction, number, detection)?;
+    }
+    Ok(number)
+}
+
+fn insert_jvm(transaction: &Transaction<'_>, run: i64, detection: &Detection) -> rusqlite::Result<()> {
+    transaction.execute(
+        "INSERT INTO jvm (run, launch, is_complete, notes, refusals) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            run,
+            json(&detection.launch),
+            detection.is_complete,
+            json(&detection.notes),
+            json(&detection.refusals)
+        ],
+    )?;
+    let jvm = transaction.last_insert_rowid();
+    let mut units = transaction.prepare(
+        "INSERT INTO unit (jvm, number, kind, name, display_name, status, nanos, message, trace)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    for (number, unit) in detection.units.iter().enumerate() {
+        let outcome = unit.outcome.as_ref();
+        let kind = match unit.kind {
+            UnitKind::Test => "test",
+            UnitKind::Class => "class",
+        };
+        units.execute(params![
+            jvm,
+            number,
+            kind,
+            unit.name,
+            unit.display_name,
+            outcome.map(|o| json(&o.status)),
+            outcome.map(|o| o.nanos as i64),
+            outcome.map(|o| &o.message),
+            outcome.map(|o| &o.trace),
+        ])?;
+    }
+    let mut resources =
+        transaction.prepare("INSERT INTO resource (jvm, number, name, root) VALUES (?1, ?2, ?3, ?4)")?;
+    for (number, resource) in detection.resources.iter().enumerate() {
+        resources.execute(params![jvm, number, resource.name, resource.root])?;
+    }
+    let mut stacks = transaction.prepare("INSERT INTO stack (jvm, number, lines) VALUES (?1, ?2, ?3)")?;
+    for (number, lines) in detection.stacks.iter().enumerate() {
+        stacks.execute(params![jvm, number, json(lines)])?;
+    }
+    let mut accesses = transaction.prepare(
+        "INSERT INTO access (jvm, number, resource, unit, position, mode, source, stack, source_stack, labels)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    for (number, access) in detection.accesses.iter().enumerate() {
+        let mode = match access.mode {
+            AccessMode::Read => "r",
+            AccessMode::Write => "w",
+        };
+        accesses.execute(params![
+            jvm,
+            number,
+            access.resource,
+            access.unit,
+            access.position,
+            mode,
+            access.source,
+            access.stack,
+            access.source_stack,
+            json(&access.labels),
+        ])?;
+    }
+    Ok(())
+}
+
+/// Plain values always have a JSON form.
+fn json(value: &(impl serde::Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,128 @@
+//! `untether deps`: the dependencies of the last run, by resource or by pair.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Serialize;
+use untether_model::DependencyKind;
+use untether_store::{Store, StoredRun};
+
+use crate::arguments::{DepsArguments, Format, Kind};
+use crate::error::Error;
+use crate::view::{self, DependencyView, JSON_VERSION, TestView};
+
+#[derive(Serialize)]
+struct Document<'d> {
+    version: u32,
+    tests: Vec<TestView>,
+    dependencies: &'d [DependencyView],
+}
+
+pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
+    let run = Store::open(store)?.latest_run()?;
+    let kinds: Vec<DependencyKind> = if request.kind.is_empty() {
+        vec![DependencyKind::Data]
+    } else {
+        request.kind.iter().map(|kind| model_kind(*kind)).collect()
+    };
+    let mut pairs = view::pairs(&run, &kinds, request.class_level);
+    if let Some(test) = &request.test {
+        check_name(&run, test)?;
+        pairs.retain(|pair| view::is_named(&pair.from, test) || view::is_named(&pair.to, test));
+    }
+    match request.format {
+        Format::Json => {
+            let document = Document { version: JSON_VERSION, tests: view::tests(&run), dependencies: &pairs };
+            println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
+        }
+        Format::Dot => print_dot(&pairs),
+        Format::Table => print_table(&pairs),
+    }
+    Ok(0)
+}
+
+fn model_kind(kind: Kind) -> DependencyKind {
+    match kind {
+        Kind::Data => DependencyKind::Data,
+        Kind::Anti => DependencyKind::Anti,
+        Kind::Candidate => DependencyKind::Candidate,
+    }
+}
+
+/// An error that suggests the nearest names where no test has the given one.
+pub(crate) fn check_name(run: &StoredRun, given: &str) -> Result<(), Error> {
+    let names: BTreeSet<&str> =
+        run.detections.iter().flat_map(|d| &d.units).map(|unit| unit.name.as_str()).collect();
+    if names.iter().any(|name| view::is_named(name, given)) {
+        return Ok(());
+    }
+    let wanted = given.rsplit(['.', '#']).next().unwrap_or(given).to_lowercase();
+    let near: Vec<&str> = names.into_iter().filter(|name| name.to_lowercase().contains(&wanted)).take(3).collect();
+    let hint = if near.is_empty() {
+        "'untether deps --format json' lists all tests".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    Err(Error::Usage(format!("no test or class named '{given}' in the last run; {hint}")))
+}
+
+fn print_dot(pairs: &[DependencyView]) {
+    println!("digraph dependencies {{");
+    println!("  rankdir=LR; node [shape=box];");
+    for pair in pairs {
+        let through = pair.resources.first().map_or("", |resource| resource.name.as_str());
+        let more = if pair.resources.len() > 1 { format!(" +{}", pair.resources.len() - 1) } else { String::new() };
+        println!("  {:?} -> {:?} [label={:?}];", pair.from, pair.to, format!("{through}{more}"));
+    }
+    println!("}}");
+}
+
+/// One block per static root, most readers first: one field is one thing to fix.
+fn print_table(pairs: &[DependencyView]) {
+    let mut by_root: BTreeMap<(DependencyKind, &str), Vec<(&DependencyView, Vec<String>)>> = BTreeMap::new();
+    for pair in pairs {
+        let mut of_pair: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for resource in &pair.resources {
+            let labels: String = resource
+                .labels
+                .iter()
+                .filter_map(|label| serde_json::to_value(label).ok()?.as_str().map(|text| format!(" ({text})")))
+                .collect();
+            of_pair.entry(&resource.root).or_default().push(format!("{}{labels}", resource.name));
+        }
+        for (root, names) in of_pair {
+            by_root.entry((pair.kind, root)).or_default().push((pair, names));
+        }
+    }
+    if by_root.is_empty() {
+        println!("no dependencies");
+        return;
+    }
+    let mut roots: Vec<_> = by_root.into_iter().collect();
+    roots.sort_by_key(|((kind, root), pairs)| (*kind, std::cmp::Reverse(pairs.len()), *root));
+    for (index, ((kind, root), pairs)) in roots.iter().enumerate() {
+        if index > 0 {
+            println!();
+        }
+        let tests: BTreeSet<&str> = pairs.iter().flat_map(|(pair, _)| [pair.from.as_str(), &pair.to]).collect();
+        let kind = match kind {
+            DependencyKind::Data => "",
+            DependencyKind::Anti => " (anti)",
+            DependencyKind::Candidate => " (candidates)",
+        };
+        println!("{root}{kind}: {} between {} tests", count(pairs.len(), "dependency", "dependencies"), tests.len());
+        const MOST: usize = 20;
+        for (pair, names) in pairs.iter().take(MOST) {
+            println!("  {} -> {}", pair.from, pair.to);
+            let more = if names.len() > 3 { format!(" and {} more", names.len() - 3) } else { String::new() };
+            println!("      through {}{more}", names[..names.len().min(3)].join(", "));
+        }
+        if pairs.len() > MOST {
+            println!("  ... and {} more; see --format json, or --test TEST for one test", pairs.len() - MOST);
+        }
+    }
+}
+
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

@@ -1,0 +1,203 @@
+//! `untether detect`: run, gather, analyse, store, sum up.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use untether_analysis::dependencies;
+use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind};
+use untether_project::{Config, find_test_classes};
+use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
+use untether_store::{NewRun, Store};
+
+use crate::arguments::DetectArguments;
+use crate::error::Error;
+use crate::progress::Display;
+
+pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Error> {
+    let config = Config::load(Path::new("."))?;
+    let mut store = Store::open_or_create(store_path)?;
+    let scratch = Scratch::create(store_path)?;
+    let (launcher, command) = launcher(request, &scratch.path)?;
+    let started_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64);
+    let mut display = Display::new(request.quiet);
+    let watch_request = WatchRequest {
+        launcher,
+        config: &config,
+        directory: &scratch.path,
+        captures_output: display.captures_output(),
+    };
+    let watched = watch(watch_request, |progress, output| display.update(progress, output));
+    display.finish();
+    let watched = watched?;
+    let detections: Vec<Detection> = watched
+        .traces
+        .iter()
+        .filter(|trace| trace.tests().next().is_some() || !trace.notes.is_empty())
+        .map(untether_analysis::detect)
+        .collect();
+    if !detections.iter().any(|d| d.units.iter().any(|unit| unit.kind == UnitKind::Test)) {
+        return Err(no_tests(watched.traces.len(), watched.status, request, &detections));
+    }
+    store.add_run(&NewRun {
+        started_ms,
+        command: &command,
+        exit_code: watched.status.code(),
+        detections: &detections,
+    })?;
+    if !request.quiet {
+        sum_up(&detections);
+    }
+    Ok(exit_code(watched.status))
+}
+
+/// A folder for one run's files, removed when the run is over.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn create(store: &Path) -> Result<Self, Error> {
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+        let path = store.join(format!("run-{}-{nanos}", std::process::id()));
+        let failed = |error: std::io::Error| Error::Failed(format!("cannot create {}: {error}", path.display()));
+        std::fs::create_dir_all(&path).map_err(failed)?;
+        // Test JVMs have working folders of their own.
+        let path = path.canonicalize().map_err(failed)?;
+        Ok(Scratch { path })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A left-over folder does no harm.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+fn launcher(request: &DetectArguments, directory: &Path) -> Result<(Launcher, Vec<String>), Error> {
+    let Some(class_path) = &request.classpath else {
+        let mut command = Command::new(&request.build[0]);
+        command.args(&request.build[1..]);
+        return Ok((Launcher::BuildTool(command), request.build.clone()));
+    };
+    let plan = match &request.order {
+        Some(file) => read_order(file)?,
+        None => find_test_classes(class_path, &request.scan, &request.include, &request.exclude)?,
+    };
+    let worker = WorkerRequest {
+        java: find_java(request.java.as_deref())?,
+        class_path: class_path.clone(),
+        jvm_arguments: request.jvm_arg.clone(),
+        plan,
+        directory: directory.to_path_buf(),
+    };
+    let command = worker_command(&worker)?;
+    let words = std::env::args().collect();
+    Ok((Launcher::Jvm(command), words))
+}
+
+fn read_order(file: &Path) -> Result<Vec<String>, Error> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Error::Usage(format!("cannot read the order file {}: {error}", file.display())))?;
+    let lines: Vec<String> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+        .map(str::to_owned)
+        .collect();
+    if let Some(bad) = lines.iter().find(|line| line.split('#').count() > 2 || line.contains(char::is_whitespace)) {
+        return Err(Error::Usage(format!(
+            "the order file {} has the line '{bad}', which is neither pkg.Class nor pkg.Class#method",
+            file.display()
+        )));
+    }
+    if lines.is_empty() {
+        return Err(Error::Usage(format!("the order file {} names no test", file.display())));
+    }
+    Ok(lines)
+}
+
+fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detections: &[Detection]) -> Error {
+    if let Some(note) = detections.iter().flat_map(|d| &d.notes).find(|note| note.kind == "unsupported") {
+        return Error::Failed(format!("this JVM cannot be watched: {}", note.text));
+    }
+    let end = match status.code() {
+        Some(0) => "although it succeeded".to_owned(),
+        Some(code) => format!("and it ended with exit code {code}"),
+        None => "and it was killed".to_owned(),
+    };
+    let hint = match (request.classpath.is_some(), jvms) {
+        (true, _) => {
+            "are the test classes and their JUnit on the class path (for JUnit 5 also junit-platform-launcher and an engine)?"
+        }
+        (false, 0) => {
+            "it started no test JVM that could be watched. Tests that run inside Maven's own JVM (forkCount=0) or in a daemon \
+             that was already running cannot be seen: set -DforkCount=1"
+        }
+        (false, _) => "JVMs were started, but no JUnit 3, 4 or 5 test ran in them",
+    };
+    Error::Failed(format!("no test was seen in the command, {end}: {hint}. Nothing was stored"))
+}
+
+fn sum_up(detections: &[Detection]) {
+    let mut tests = 0;
+    let mut failed = 0;
+    let mut pairs = HashSet::new();
+    let mut dependent = HashSet::new();
+    let mut roots = HashSet::new();
+    for (jvm, detection) in detections.iter().enumerate() {
+        for unit in detection.units.iter().filter(|unit| unit.kind == UnitKind::Test) {
+            tests += 1;
+            failed += usize::from(unit.outcome.as_ref().is_some_and(|o| o.status == OutcomeStatus::Failed));
+        }
+        for dependency in dependencies(detection, &[DependencyKind::Data]) {
+            pairs.insert((jvm, dependency.from, dependency.to));
+            dependent.insert((jvm, dependency.to));
+            roots.insert(&detection.resources[dependency.resource].root);
+        }
+    }
+    let jvms = if detections.len() == 1 { "1 JVM".to_owned() } else { format!("{} JVMs", detections.len()) };
+    eprintln!();
+    eprintln!("untether: watched {tests} tests in {jvms}{}", if failed > 0 { format!(", {failed} failed") } else { String::new() });
+    if pairs.is_empty() {
+        eprintln!("untether: no test read what another had written");
+    } else {
+        eprintln!(
+            "untether: {} of them read what others wrote: {} dependencies through {} static fields",
+            dependent.len(),
+            pairs.len(),
+            roots.len()
+        );
+        eprintln!("untether: next: 'untether deps' lists them, 'untether why WRITER READER' explains one");
+    }
+    warn(detections);
+}
+
+fn warn(detections: &[Detection]) {
+    let mut said = HashSet::new();
+    for note in detections.iter().flat_map(|d| &d.notes) {
+        let text = match note.kind.as_str() {
+            "sequential" => format!("the suite asks for parallel execution ({}); it was run sequentially", note.text),
+            "unsupported" => format!("a JVM could not be watched: {}", note.text),
+            _ => format!("{}: {}", note.kind, note.text),
+        };
+        if said.insert(text.clone()) {
+            eprintln!("untether: note: {text}");
+        }
+    }
+    let cut_off = detections.iter().filter(|d| !d.is_complete).count();
+    if cut_off > 0 {
+        eprintln!("untether: warning: {cut_off} JVM(s) ended abruptly; what they did until then was kept");
+    }
+    let refused: usize = detections.iter().map(|d| d.refusals.len()).sum();
+    if refused > 0 {
+        eprintln!("untether: note: {refused} methods could not be watched; 'untether doctor' names them");
+    }
+}
+
+/// The command's own exit code, or 3 where a signal ended it.
+fn exit_code(status: ExitStatus) -> u8 {
+    status.code().map_or(3, |code| u8::try_from(code).unwrap_or(3))
+}

@@ -1,0 +1,43 @@
+//! The command line of untether: arguments become a request, a call and an exit code.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the command line is the crate that prints")]
+
+mod arguments;
+mod deps;
+mod detect;
+mod doctor;
+mod error;
+mod progress;
+mod view;
+mod why;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Detect(request) => detect::run(&arguments.store, request),
+        Command::Deps(request) => deps::run(&arguments.store, request),
+        Command::Why(request) => why::run(&arguments.store, request),
+        Command::Doctor(request) => doctor::run(&arguments.store, request),
+        Command::Config => {
+            print!("{}", untether_project::DEFAULTS);
+            Ok(0)
+        }
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Arguments::command(), "untether", &mut std::io::stdout());
+            Ok(0)
+        }
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("untether: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
