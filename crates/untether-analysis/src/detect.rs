@@ -1,6 +1,6 @@
 //! From a trace to accesses of resources by tests and class fixtures.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use untether_model::{
     Access, AccessMode, ActorKind, Detection, Event, Label, Resource, StackLine, Trace, Unit, UnitKind,
@@ -30,15 +30,20 @@ struct Analysis<'t> {
     /// The unit of each test or class actor.
     unit_of: HashMap<u32, usize>,
     units: Vec<Unit>,
-    /// Units whose state each initializer took over.
-    taints: HashMap<u32, BTreeSet<u32>>,
+    /// Units whose state each initializer took over, with the stack of their write.
+    taints: HashMap<u32, BTreeMap<u32, u32>>,
     last_writes: HashMap<u32, LastWrite>,
     accesses: Vec<(u32, Access)>,
     /// Writes since a slot was last put back, by slot: indices into `accesses`.
     open_writes: HashMap<u32, Vec<usize>>,
     stacks: StackTable,
     place_of_slot: HashMap<(u32, &'t str), u32>,
+    framework_stacks: HashMap<u32, bool>,
 }
+
+const JDK_PREFIXES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+/// Their own caches are nobody's business; the agent does not watch their fields either.
+const FRAMEWORK_PREFIXES: [&str; 4] = ["org.junit.", "junit.", "org.apache.maven.surefire.", "untether."];
 
 /// Stacks that are really used, renumbered.
 #[derive(Default)]
@@ -93,12 +98,15 @@ impl<'t> Analysis<'t> {
             open_writes: HashMap::new(),
             stacks: StackTable::default(),
             place_of_slot,
+            framework_stacks: HashMap::new(),
         }
     }
 
     fn event(&mut self, position: usize, event: Event) {
         match event {
-            Event::Read { actor, slot, writer, stack } => self.read(position, actor, slot, writer, stack),
+            Event::Read { actor, slot, writer, stack, pending_stack } => {
+                self.read(position, actor, slot, (writer, pending_stack), stack);
+            }
             Event::Write { actor, slot, stack, is_lazy } => self.write(position, actor, slot, stack, is_lazy),
             Event::Restored { slot, writer } => self.restored(slot, writer),
         }
@@ -112,12 +120,13 @@ impl<'t> Analysis<'t> {
         self.trace.actors.get(actor as usize).map_or(0, |a| a.parent)
     }
 
-    /// The tests and fixtures whose doing a value of `actor` is.
-    fn sources(&self, actor: u32) -> BTreeSet<u32> {
+    /// The tests and fixtures whose doing a value of `actor` is, with the stacks of their writes;
+    /// `stack` is that of the actor's own write.
+    fn sources(&self, actor: u32, stack: u32) -> BTreeMap<u32, u32> {
         match self.kind(actor) {
-            ActorKind::Test | ActorKind::Class => BTreeSet::from([actor]),
+            ActorKind::Test | ActorKind::Class => BTreeMap::from([(actor, stack)]),
             ActorKind::Initializer => self.taints.get(&actor).cloned().unwrap_or_default(),
-            ActorKind::Outside => BTreeSet::new(),
+            ActorKind::Outside => BTreeMap::new(),
         }
     }
 
@@ -148,18 +157,22 @@ impl<'t> Analysis<'t> {
         false
     }
 
-    fn read(&mut self, position: usize, actor: u32, slot: u32, writer: u32, stack: u32) {
-        let sources = self.sources(writer);
-        if self.kind(actor) == ActorKind::Initializer {
-            self.taints.entry(actor).or_default().extend(&sources);
+    fn read(&mut self, position: usize, actor: u32, slot: u32, (writer, pending_stack): (u32, u32), stack: u32) {
+        if self.is_framework(stack) {
+            return;
         }
-        let Some(reader) = self.beneficiary(actor) else { return };
         let last = self.last_writes.get(&slot).copied().filter(|last| last.actor == writer);
-        let source_stack = match last {
+        let write_stack = match last {
+            _ if pending_stack != 0 => pending_stack,
             Some(last) => last.stack,
             // Nobody stored into this slot since its object was published: that store stands for it.
             None => self.object_of(slot).map_or(0, |object| object.stack),
         };
+        let sources = self.sources(writer, write_stack);
+        if self.kind(actor) == ActorKind::Initializer {
+            self.taints.entry(actor).or_default().extend(&sources);
+        }
+        let Some(reader) = self.beneficiary(actor) else { return };
         let mut labels = Vec::new();
         if last.is_some_and(|last| last.is_lazy) {
             labels.push(Label::Lazy);
@@ -167,30 +180,42 @@ impl<'t> Analysis<'t> {
         if self.kind(writer) == ActorKind::Initializer {
             labels.push(Label::Initializer);
         }
-        let unit = self.unit_of[&reader];
-        let stack = self.stacks.number(self.trace, stack);
-        let mut foreign = sources.iter().filter(|&&source| !self.are_family(source, reader)).peekable();
-        if foreign.peek().is_none() {
-            let access =
-                Access { resource: 0, unit, position, mode: AccessMode::Read, source: None, stack, source_stack: None, labels };
-            self.accesses.push((slot, access));
-            return;
-        }
-        let foreign: Vec<u32> = foreign.copied().collect();
-        let source_stack = self.stacks.number(self.trace, source_stack);
-        for source in foreign {
+        let read = Access {
+            resource: 0,
+            unit: self.unit_of[&reader],
+            position,
+            mode: AccessMode::Read,
+            source: None,
+            stack: self.stacks.number(self.trace, stack),
+            source_stack: None,
+            labels,
+        };
+        let foreign: Vec<(u32, u32)> =
+            sources.into_iter().filter(|&(source, _)| !self.are_family(source, reader)).collect();
+        for &(source, write_stack) in &foreign {
             let access = Access {
-                resource: 0,
-                unit,
-                position,
-                mode: AccessMode::Read,
                 source: Some(self.unit_of[&source]),
-                stack,
-                source_stack,
-                labels: labels.clone(),
+                source_stack: self.stacks.number(self.trace, write_stack),
+                ..read.clone()
             };
             self.accesses.push((slot, access));
         }
+        if foreign.is_empty() {
+            self.accesses.push((slot, read));
+        }
+    }
+
+    /// Whether the code of a test framework did it, by way of the JDK, for itself.
+    fn is_framework(&mut self, stack: u32) -> bool {
+        let trace = self.trace;
+        *self.framework_stacks.entry(stack).or_insert_with(|| {
+            let frames = trace.stacks.get(stack as usize).map_or(&[][..], Vec::as_slice);
+            let innermost = frames.iter().find_map(|(method, _)| {
+                let class = trace.methods.get(*method as usize)?.class.as_str();
+                (!JDK_PREFIXES.iter().any(|prefix| class.starts_with(prefix))).then_some(class)
+            });
+            innermost.is_some_and(|class| FRAMEWORK_PREFIXES.iter().any(|prefix| class.starts_with(prefix)))
+        })
     }
 
     fn object_of(&self, slot: u32) -> Option<&untether_model::HeapObject> {
@@ -200,6 +225,9 @@ impl<'t> Analysis<'t> {
 
     fn write(&mut self, position: usize, actor: u32, slot: u32, stack: u32, is_lazy: bool) {
         self.last_writes.insert(slot, LastWrite { actor, stack, is_lazy });
+        if self.is_framework(stack) {
+            return;
+        }
         let Some(&unit) = self.unit_of.get(&actor) else { return };
         let labels = if is_lazy { vec![Label::Lazy] } else { Vec::new() };
         let stack = self.stacks.number(self.trace, stack);

@@ -66,8 +66,9 @@ pub struct Slot {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The actor's first read of the slot in a segment; `writer`'s value stood there.
-    Read { actor: Index, slot: Index, writer: Index, stack: Index },
+    /// The actor's first read of the slot in a segment; `writer`'s value stood there. `pending_stack` is
+    /// that of the write, where the writer is still at it and its `Write` comes later.
+    Read { actor: Index, slot: Index, writer: Index, stack: Index, pending_stack: Index },
     /// The actor left another value than it found.
     Write { actor: Index, slot: Index, stack: Index, is_lazy: bool },
     /// The class run that ended left the slot as it found it, with `writer`'s value.

@@ -126,8 +126,8 @@ impl Source {
                 self.trace.objects.push(HeapObject { writer, stack, class, parent, place });
             }
             Frame::Slot { object, place, .. } => self.trace.slots.push(Slot { object, place }),
-            Frame::Read { actor, slot, writer, stack } => {
-                self.trace.events.push(Event::Read { actor, slot, writer, stack });
+            Frame::Read { actor, slot, writer, stack, pending_stack } => {
+                self.trace.events.push(Event::Read { actor, slot, writer, stack, pending_stack });
             }
             Frame::Write { actor, slot, stack, is_lazy } => {
                 self.trace.events.push(Event::Write { actor, slot, stack, is_lazy });

@@ -9,6 +9,19 @@ use crate::weaver::Numbering;
 
 const UNSAFE: &[u8] = b"jdk/internal/misc/Unsafe";
 
+const SYSTEM: &[u8] = b"java/lang/System";
+
+/// Final fields that a native method of `System` writes: that method, the field, its descriptor.
+const WRITTEN_BY_VM: [(&[u8], &[u8], &[u8]); 3] = [
+    (b"setIn0", b"in", b"Ljava/io/InputStream;"),
+    (b"setOut0", b"out", b"Ljava/io/PrintStream;"),
+    (b"setErr0", b"err", b"Ljava/io/PrintStream;"),
+];
+
+fn is_written_by_vm(owner: &[u8], field: &[u8]) -> bool {
+    owner == SYSTEM && WRITTEN_BY_VM.iter().any(|(_, name, _)| *name == field)
+}
+
 /// The method being woven.
 pub(crate) struct HeapProbes<'m> {
     pub(crate) class_name: &'m [u8],
@@ -72,6 +85,7 @@ impl Pass<'_, '_, '_, '_> {
             self.editor.catch_all(&handler);
         }
         self.reflection_entry()?;
+        self.handle_entry()?;
         for instruction in self.code.instructions() {
             let instruction = instruction?;
             if leaders.contains(instruction.pc) {
@@ -130,16 +144,26 @@ impl Pass<'_, '_, '_, '_> {
     }
 
     fn shape(&self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> FieldShape {
+        self.resolve(owner, name, descriptor).1
+    }
+
+    /// The declaring class as far as it is known, and the facts; an unknown field counts as mutable.
+    fn resolve(&self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> (Vec<u8>, FieldShape) {
         if owner == self.method.class_name {
             let own = self.class.fields.iter().find(|field| {
                 self.class.pool.utf8(field.name_index) == Ok(name)
                     && self.class.pool.utf8(field.descriptor_index) == Ok(descriptor)
             });
             if let Some(field) = own {
-                return FieldShape::of(field, self.class);
+                let mut shape = FieldShape::of(field, self.class);
+                shape.is_final &= !is_written_by_vm(owner, name);
+                return (owner.to_vec(), shape);
             }
         }
-        resolve_field(self.resolver, owner, name, descriptor).unwrap_or_default()
+        let (declaring, mut shape) = resolve_field(self.resolver, owner, name, descriptor)
+            .unwrap_or_else(|| (owner.to_vec(), FieldShape::default()));
+        shape.is_final &= !is_written_by_vm(&declaring, name);
+        (declaring, shape)
     }
 
     fn field_read(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
@@ -182,12 +206,12 @@ impl Pass<'_, '_, '_, '_> {
     }
 
     fn static_read(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
-        let shape = self.shape(owner, name, descriptor);
+        let (declaring, shape) = self.resolve(owner, name, descriptor);
         // An initializer sees its own class's constants being made; provenance is noted at its end.
         if shape.is_fixed || (shape.is_final && self.is_own_initializer(owner)) {
             return Ok(());
         }
-        let number = self.numbering.static_field(owner, name, descriptor);
+        let number = self.numbering.static_field(&declaring, name, descriptor);
         if number == 0 || !self.values.probe_once(u32::MAX, number, false) {
             return Ok(());
         }
@@ -199,10 +223,11 @@ impl Pass<'_, '_, '_, '_> {
     }
 
     fn static_write(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
-        if self.shape(owner, name, descriptor).is_final {
+        let (declaring, shape) = self.resolve(owner, name, descriptor);
+        if shape.is_final {
             return Ok(());
         }
-        let number = self.numbering.static_field(owner, name, descriptor);
+        let number = self.numbering.static_field(&declaring, name, descriptor);
         if number == 0 || !self.values.probe_once(u32::MAX, number, true) {
             return Ok(());
         }
@@ -260,14 +285,24 @@ impl Pass<'_, '_, '_, '_> {
             self.editor.replace(at.pc, &call);
             return Ok(());
         }
-        if name == b"clone" && descriptor == b"()Ljava/lang/Object;" && at.opcode != opcode::INVOKESTATIC {
-            if owner.starts_with(b"[") || (at.opcode == opcode::INVOKESPECIAL && owner == b"java/lang/Object") {
-                let mut bytes = vec![opcode::DUP];
-                bytes.extend(probe::READ_ALL.call(&mut self.class.pool)?);
-                self.editor.need_stack(1);
-                self.editor.before(at.pc, &bytes);
-            }
+        if name == b"clone" && descriptor == b"()Ljava/lang/Object;"
+            && matches!(at.opcode, opcode::INVOKEVIRTUAL | opcode::INVOKESPECIAL)
+        {
+            let mut bytes = vec![opcode::DUP];
+            bytes.extend(probe::READ_ALL.call(&mut self.class.pool)?);
+            self.editor.need_stack(1);
+            self.editor.before(at.pc, &bytes);
             return Ok(());
+        }
+        if owner == SYSTEM && let Some((_, field, descriptor)) = WRITTEN_BY_VM.iter().find(|(method, ..)| *method == name) {
+            let number = self.numbering.static_field(SYSTEM, field, descriptor);
+            let bytes = self.numbered_call(number, probe::STATIC_WRITE)?;
+            self.editor.need_stack(1);
+            self.editor.before(at.pc, &bytes);
+            return Ok(());
+        }
+        if owner == b"java/lang/reflect/Array" && descriptor.starts_with(b"(Ljava/lang/Object;I") {
+            return self.reflective_array(at, name, descriptor);
         }
         if owner == UNSAFE && self.method.class_name != UNSAFE && descriptor.starts_with(b"(Ljava/lang/Object;J") {
             return self.unsafe_call(at, name, descriptor);
@@ -303,6 +338,43 @@ impl Pass<'_, '_, '_, '_> {
         }
         self.editor.need_stack(3);
         self.editor.need_locals(local - self.code.max_locals);
+        self.editor.before(at.pc, &bytes);
+        Ok(())
+    }
+
+    /// The methods that the hidden code of method handles calls on its way to a field.
+    fn handle_entry(&mut self) -> Result<()> {
+        if self.method.class_name != b"java/lang/invoke/DirectMethodHandle" {
+            return Ok(());
+        }
+        let probe = match (self.method.method_name, self.method.descriptor) {
+            (b"checkBase", b"(Ljava/lang/Object;)Ljava/lang/Object;") => probe::HANDLE_BASE,
+            (b"fieldOffset", b"(Ljava/lang/Object;)J") => probe::HANDLE_FIELD,
+            (b"staticOffset", b"(Ljava/lang/Object;)J") => probe::HANDLE_STATIC,
+            _ => return Ok(()),
+        };
+        let mut bytes = vec![opcode::ALOAD_0];
+        bytes.extend(probe.call(&mut self.class.pool)?);
+        self.editor.need_stack(1);
+        self.editor.before(0, &bytes);
+        Ok(())
+    }
+
+    /// `Array.get*` and `Array.set*` are native.
+    fn reflective_array(&mut self, at: &Instruction<'_>, name: &[u8], descriptor: &[u8]) -> Result<()> {
+        let probe = if name.starts_with(b"get") { probe::ARRAY_READ } else { probe::ARRAY_WRITE };
+        let value = parameters(descriptor).get(2).copied();
+        let mut bytes = Vec::new();
+        if let Some(value) = value {
+            move_local(&mut bytes, value, self.code.max_locals, true);
+        }
+        bytes.push(opcode::DUP2);
+        bytes.extend(probe.call(&mut self.class.pool)?);
+        if let Some(value) = value {
+            move_local(&mut bytes, value, self.code.max_locals, false);
+            self.editor.need_locals(slots_of(value) as u16);
+        }
+        self.editor.need_stack(2);
         self.editor.before(at.pc, &bytes);
         Ok(())
     }

@@ -61,8 +61,14 @@ pub trait Resolver {
     fn shape(&self, name: &[u8]) -> Option<Arc<ClassShape>>;
 }
 
-/// The field that a reference resolves to, or `None` where some class on the way is not known.
-pub fn resolve_field(resolver: &dyn Resolver, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Option<FieldShape> {
+/// The class that declares the field which a reference resolves to, and the field's facts; `None` where
+/// some class on the way is not known.
+pub fn resolve_field(
+    resolver: &dyn Resolver,
+    owner: &[u8],
+    name: &[u8],
+    descriptor: &[u8],
+) -> Option<(Vec<u8>, FieldShape)> {
     resolve_within(resolver, owner, name, descriptor, 64)
 }
 
@@ -72,11 +78,11 @@ fn resolve_within(
     name: &[u8],
     descriptor: &[u8],
     depth: u8,
-) -> Option<FieldShape> {
+) -> Option<(Vec<u8>, FieldShape)> {
     let depth = depth.checked_sub(1)?;
     let shape = resolver.shape(owner)?;
     if let Some(field) = shape.field(name, descriptor) {
-        return Some(field);
+        return Some((owner.to_vec(), field));
     }
     shape
         .interfaces

@@ -62,7 +62,8 @@ pub enum Frame {
     /// `parent` is 0 for class mirrors and other roots; `place` is where in the parent it was found.
     Object { number: u32, writer: u32, stack: u32, class: String, parent: u32, place: String },
     Slot { number: u32, object: u32, place: String },
-    Read { actor: u32, slot: u32, writer: u32, stack: u32 },
+    /// `pending_stack` is the write's, where the writer's segment has not ended yet.
+    Read { actor: u32, slot: u32, writer: u32, stack: u32, pending_stack: u32 },
     Write { actor: u32, slot: u32, stack: u32, is_lazy: bool },
     Restored { slot: u32, writer: u32 },
     Outcome { actor: u32, status: OutcomeStatus, nanos: u64, message: String, trace: String },
@@ -156,9 +157,9 @@ impl FrameWriter {
                 self.integers(&[*number, *object]);
                 self.string(place);
             }
-            Frame::Read { actor, slot, writer, stack } => {
+            Frame::Read { actor, slot, writer, stack, pending_stack } => {
                 self.bytes.push(READ);
-                self.integers(&[*actor, *slot, *writer, *stack]);
+                self.integers(&[*actor, *slot, *writer, *stack, *pending_stack]);
             }
             Frame::Write { actor, slot, stack, is_lazy } => {
                 self.bytes.push(WRITE);
@@ -357,9 +358,13 @@ impl Body<'_> {
                 place: self.string()?,
             },
             SLOT => Frame::Slot { number: self.int()?, object: self.int()?, place: self.string()? },
-            READ => {
-                Frame::Read { actor: self.int()?, slot: self.int()?, writer: self.int()?, stack: self.int()? }
-            }
+            READ => Frame::Read {
+                actor: self.int()?,
+                slot: self.int()?,
+                writer: self.int()?,
+                stack: self.int()?,
+                pending_stack: self.int()?,
+            },
             WRITE => Frame::Write {
                 actor: self.int()?,
                 slot: self.int()?,

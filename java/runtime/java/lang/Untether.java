@@ -144,6 +144,27 @@ public final class Untether {
     }
 
     @Hidden
+    public static void handleBase(Object object) {
+        if (epoch != 0) {
+            UntetherHandles.base(object);
+        }
+    }
+
+    @Hidden
+    public static void handleField(Object handle) {
+        if (epoch != 0) {
+            UntetherHandles.fieldOffset(handle);
+        }
+    }
+
+    @Hidden
+    public static void handleStatic(Object handle) {
+        if (epoch != 0) {
+            UntetherHandles.staticOffset(handle);
+        }
+    }
+
+    @Hidden
     public static void initializerEnter(int initializer) {
         if (epoch != 0) {
             UntetherActors.initializerEnter(initializer);

@@ -141,7 +141,7 @@ final class UntetherActors {
             return;
         }
         Object object = slot.owner.get();
-        if (object == null) {
+        if (object == null || UntetherValues.isPlumbing(object, slot)) {
             return;
         }
         slot.readSegment = segment;
@@ -154,7 +154,7 @@ final class UntetherActors {
                 tainted[actor] = true;
             }
         }
-        UntetherTrace.read(actor, slot, writer, stack);
+        UntetherTrace.read(actor, slot, writer, stack, isPending ? slot.writeStack : 0);
     }
 
     /** Fields of one object are mostly read together: its first read in a segment stands for all. */
@@ -179,17 +179,20 @@ final class UntetherActors {
         }
         if (isFirst) {
             slot.writeSegment = segment;
-            slot.oldReference = UntetherValues.reference(object, slot);
-            slot.oldBits = UntetherValues.bits(object, slot);
             slot.isLazy = slot.readSegment == segment && slot.readActor == actor && slot.readEmpty;
             noteWritten(slot, object);
-            if (slot.classRun != classRun) {
-                slot.classRun = classRun;
-                slot.classOldWriter = slot.writer;
-                slot.classOldReference = slot.oldReference;
-                slot.classOldBits = slot.oldBits;
-                noteClassWritten(slot, object);
-            }
+        } else {
+            // An initializer ran within this segment, or this is one: what was there before it began counts.
+            settle(slot, object);
+        }
+        slot.oldReference = UntetherValues.reference(object, slot);
+        slot.oldBits = UntetherValues.bits(object, slot);
+        if (slot.classRun != classRun && kinds[actor] != INITIALIZER) {
+            slot.classRun = classRun;
+            slot.classOldWriter = slot.writer;
+            slot.classOldReference = slot.oldReference;
+            slot.classOldBits = slot.oldBits;
+            noteClassWritten(slot, object);
         }
         slot.pendingWriter = actor;
         slot.writeStack = kinds[actor] == OUTSIDE ? 0 : UntetherNative.captureStack();
@@ -226,16 +229,21 @@ final class UntetherActors {
         for (int i = 0; i < writtenCount; i++) {
             UntetherSlot slot = written[i];
             Object object = writtenIn[i];
-            if (!UntetherValues.isUnchanged(object, slot, slot.oldReference, slot.oldBits)) {
-                slot.writer = slot.pendingWriter;
-                UntetherTrace.write(slot.pendingWriter, slot, slot.writeStack, slot.isLazy);
-                UntetherSharing.written(slot, object);
-            }
+            settle(slot, object);
             slot.oldReference = null;
             written[i] = null;
             writtenIn[i] = null;
         }
         writtenCount = 0;
+    }
+
+    private static void settle(UntetherSlot slot, Object object) {
+        if (!UntetherValues.isUnchanged(object, slot, slot.oldReference, slot.oldBits)
+                && !UntetherValues.isPlumbing(object, slot)) {
+            slot.writer = slot.pendingWriter;
+            UntetherTrace.write(slot.pendingWriter, slot, slot.writeStack, slot.isLazy);
+            UntetherSharing.written(slot, object);
+        }
     }
 
     /** Whether a value of {@code writer} is something that {@code actor} got from another. */

@@ -54,6 +54,9 @@ final class UntetherBoundary {
             UntetherTrace.note("unsupported", "object headers of this JVM are not laid out as expected");
             return;
         }
+        if (!UntetherHandles.prepare()) {
+            UntetherTrace.note("method-handles", "accesses through method handles are not watched on this JDK");
+        }
         isReady = true;
     }
 

@@ -36,6 +36,12 @@ final class UntetherLock {
         owner = Thread.currentThread();
     }
 
+    /** Whether the calling thread does the runtime's own work. */
+    static boolean isInside() {
+        Thread thread = Thread.currentThread();
+        return owner == thread || isSuspended(thread);
+    }
+
     static void exit() {
         owner = null;
         release();

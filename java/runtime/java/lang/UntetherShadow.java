@@ -182,14 +182,14 @@ final class UntetherShadow {
         if (epoch == 0) {
             return;
         }
-        if (resolveStatic(field) && UntetherLock.enter()) {
+        if (!UntetherLock.isInside() && resolveStatic(field) && UntetherLock.enter()) {
             try {
                 slotAccess(staticOwner[field], staticOffset[field], !isWrite, isWrite);
             } finally {
                 UntetherLock.exit();
             }
         }
-        if (UntetherActors.ownsEpoch() && Untether.epoch == epoch) {
+        if (UntetherActors.ownsEpoch() && Untether.epoch == epoch && !UntetherLock.isInside()) {
             U.putInt((isWrite ? Untether.STATIC_WRITES : Untether.STATIC_READS) + ((long) field << 2), epoch);
         }
     }
@@ -197,7 +197,7 @@ final class UntetherShadow {
     @Hidden
     @DontInline
     static void constantAccess(int field) {
-        if (Untether.epoch == 0 || !resolveStatic(field) || !UntetherLock.enter()) {
+        if (Untether.epoch == 0 || UntetherLock.isInside() || !resolveStatic(field) || !UntetherLock.enter()) {
             return;
         }
         try {
@@ -432,6 +432,7 @@ final class UntetherShadow {
     }
 
     /** Finds the class and offset of a static field; runs without the lock, as it may load a class. */
+    @Hidden
     private static boolean resolveStatic(int field) {
         UntetherObject[] owners = staticOwner;
         if (field < owners.length && owners[field] != null) {
@@ -452,6 +453,8 @@ final class UntetherShadow {
                 UntetherLock.resume();
             }
         }
+        // The access is about to do the same; only a class that is at least prepared shows its fields.
+        U.ensureClassInitialized(named);
         if (!UntetherLock.enter()) {
             return false;
         }

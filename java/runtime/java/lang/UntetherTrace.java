@@ -63,13 +63,15 @@ final class UntetherTrace {
         flush();
     }
 
-    static void read(int actor, UntetherSlot slot, int writer, int stack) {
+    /** {@code pendingStack} is that of the write, where its segment has not ended and it is not yet told. */
+    static void read(int actor, UntetherSlot slot, int writer, int stack, int pendingStack) {
         int number = numberOf(slot);
         begin(READ);
         integer(actor);
         integer(number);
         integer(writer);
         integer(stack);
+        integer(pendingStack);
         end();
     }
 

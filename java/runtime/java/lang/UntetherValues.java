@@ -43,6 +43,16 @@ final class UntetherValues {
                 : bitsAt(object, offset(object, slot), slot.type) == 0;
     }
 
+    /** A thread-local value whose ThreadLocal is of a class that holds no state of tests. */
+    static boolean isPlumbing(Object object, UntetherSlot slot) {
+        if (!(object instanceof ThreadLocal.ThreadLocalMap.Entry[]) || isChunk(object, slot)) {
+            return false;
+        }
+        ThreadLocal.ThreadLocalMap.Entry entry = ((ThreadLocal.ThreadLocalMap.Entry[]) object)[(int) slot.place];
+        Object key = entry == null ? null : entry.get();
+        return key != null && UntetherLayout.of(key.getClass()).isOpaque;
+    }
+
     static boolean isChunk(Object object, UntetherSlot slot) {
         return slot.owner.layout.isArray && !slot.owner.isMirror && UntetherShadow.chunkShift(object) != 0;
     }

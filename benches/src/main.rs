@@ -1,0 +1,45 @@
+//! `untether-bench`: what watching costs, measured on test suites of public libraries.
+//!
+//! Uses the product as its users do, through the command line; only the worker of the plain runs is taken from
+//! the runner crate, so that both kinds of run start the same tests in the same way.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark is there to print what it measured")]
+
+mod class_path;
+mod detect;
+mod failure;
+mod outcomes;
+mod process;
+mod report;
+mod statistics;
+mod subject;
+mod suite;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "untether-bench", about = "Benchmarks of untether on test suites of public libraries")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Benchmark,
+}
+
+#[derive(Subcommand)]
+enum Benchmark {
+    /// What `untether detect` costs: alternating runs of each suite without and with it
+    Detect(detect::DetectArguments),
+}
+
+fn main() -> ExitCode {
+    let Benchmark::Detect(arguments) = Arguments::parse().command;
+    match detect::run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(failure) => {
+            eprintln!("untether-bench: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}

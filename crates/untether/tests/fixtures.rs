@@ -1,0 +1,211 @@
+//! Every suite under `fixtures/` is watched on every JDK, and what is found is compared with what its
+//! source says beside the line that causes it.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use support::{class_path_of, compile, feature_version, java_files, jdks, repository, scratch, untether};
+
+/// `expect: KIND FROM -> TO via PREFIX`.
+#[derive(Debug, Clone)]
+struct Expectation {
+    kind: String,
+    from: String,
+    to: String,
+    via: String,
+}
+
+#[derive(Debug, Default)]
+struct Expected {
+    dependencies: Vec<Expectation>,
+    /// Resources that must carry the label `lazy`.
+    lazy: Vec<String>,
+    is_none: bool,
+}
+
+struct Fixture {
+    name: String,
+    folder: PathBuf,
+}
+
+fn fixtures() -> Vec<Fixture> {
+    let mut found = Vec::new();
+    for root in ["jupiter", "junit4", "junit3"] {
+        for entry in std::fs::read_dir(repository().join("fixtures").join(root)).unwrap() {
+            let folder = entry.unwrap().path();
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            found.push(Fixture { name, folder });
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    let only = std::env::var("UNTETHER_FIXTURES").unwrap_or_default();
+    found.retain(|fixture| fixture.name.contains(&only));
+    found
+}
+
+fn expected(fixture: &Fixture) -> Expected {
+    let mut expected = Expected::default();
+    for file in java_files(&fixture.folder) {
+        for line in std::fs::read_to_string(file).unwrap().lines() {
+            let line = line.trim().trim_start_matches("*").trim();
+            if let Some(label) = line.strip_prefix("// label: lazy ") {
+                expected.lazy.push(label.trim().to_owned());
+            }
+            let Some(text) = line.strip_prefix("// expect: ") else { continue };
+            if text.trim() == "none" {
+                expected.is_none = true;
+                continue;
+            }
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let [kind, from, "->", to, "via", via] = words[..] else { panic!("{}: '{line}'", fixture.name) };
+            let full = |name: &str| format!("fixture.{}.{name}", fixture.name);
+            expected.dependencies.push(Expectation {
+                kind: kind.to_owned(),
+                from: full(from),
+                to: full(to),
+                via: via.to_owned(),
+            });
+        }
+    }
+    expected
+}
+
+struct Found {
+    kind: String,
+    from: String,
+    to: String,
+    resources: Vec<(String, Vec<String>)>,
+    has_stacks: bool,
+}
+
+fn found(store: &Path) -> Vec<Found> {
+    let output = untether(
+        store,
+        &["deps", "--format", "json", "--kind", "data", "--kind", "anti", "--kind", "candidate"],
+    );
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let stack_len = |r: &serde_json::Value, side: &str| r[side]["stack"].as_array().unwrap().len();
+    document["dependencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| Found {
+            kind: text(&d["kind"]),
+            from: text(&d["from"]),
+            to: text(&d["to"]),
+            resources: d["resources"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|r| (text(&r["name"]), r["labels"].as_array().unwrap().iter().map(text).collect()))
+                .collect(),
+            has_stacks: d["resources"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|r| stack_len(r, "read") > 0 && stack_len(r, "write") > 0),
+        })
+        .collect()
+}
+
+/// What is wrong with the fixture's result; empty if nothing.
+fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let wanted: BTreeSet<(&str, &str)> = expected
+        .dependencies
+        .iter()
+        .filter(|e| e.kind == "data")
+        .map(|e| (e.from.as_str(), e.to.as_str()))
+        .collect();
+    if expected.is_none != wanted.is_empty() {
+        wrong.push("the fixture must say either 'none' or its data dependencies".to_owned());
+    }
+    for d in found.iter().filter(|d| d.kind == "data") {
+        if !wanted.contains(&(d.from.as_str(), d.to.as_str())) {
+            wrong.push(format!("unexpected {} -> {} via {:?}", d.from, d.to, d.resources));
+        } else if !d.has_stacks {
+            wrong.push(format!("no stacks for {} -> {} via {:?}", d.from, d.to, d.resources));
+        }
+    }
+    for e in &expected.dependencies {
+        let matching = found.iter().find(|d| d.kind == e.kind && d.from == e.from && d.to == e.to);
+        match matching {
+            None => wrong.push(format!("missing {} {} -> {} via {}", e.kind, e.from, e.to, e.via)),
+            Some(d) if !d.resources.iter().any(|(name, _)| name.starts_with(&e.via)) => {
+                wrong.push(format!("{} {} -> {} via {:?} instead of {}", e.kind, e.from, e.to, d.resources, e.via));
+            }
+            Some(_) => {}
+        }
+    }
+    for lazy in &expected.lazy {
+        let is_labelled = found.iter().flat_map(|d| &d.resources).any(|(name, labels)| {
+            name.starts_with(lazy) && labels.iter().any(|label| label == "lazy")
+        });
+        if !is_labelled {
+            wrong.push(format!("{lazy} is not labelled lazy"));
+        }
+    }
+    wrong
+}
+
+fn check(fixture: &Fixture, home: &Path, class_path: &str) -> Vec<String> {
+    let run = scratch("fixtures").join(format!("{}-{}", fixture.name, feature_version(home)));
+    let _ = std::fs::remove_dir_all(&run);
+    std::fs::create_dir_all(&run).unwrap();
+    let include = format!("fixture.{}.*Test", fixture.name);
+    let java = home.display().to_string();
+    let output = untether(&run, &["detect", "--classpath", class_path, "--include", &include, "--java", &java]);
+    if !output.status.success() {
+        return vec![format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))];
+    }
+    differences(&expected(fixture), &found(&run))
+}
+
+fn check_all(home: &Path) {
+    let everything = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    // Without the Platform, plain JUnit 4 and 3 must be found as well.
+    let without_platform: Vec<&str> =
+        everything.split(':').filter(|jar| jar.contains("/junit/junit/") || jar.contains("hamcrest")).collect();
+    let without_platform = without_platform.join(":");
+    let classes = scratch(&format!("fixture-classes-{}", feature_version(home)));
+    compile(home, &everything, &java_files(&repository().join("fixtures")), &classes);
+    let queue = Mutex::new(fixtures());
+    let failures = Mutex::new(Vec::new());
+    support::agent();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(fixture) = queue.lock().unwrap().pop() else { return };
+                    let is_jupiter = fixture.folder.parent().unwrap().ends_with("jupiter");
+                    let libraries = if is_jupiter { &everything } else { &without_platform };
+                    let class_path = format!("{}:{libraries}", classes.display());
+                    for wrong in check(&fixture, home, &class_path) {
+                        failures.lock().unwrap().push(format!("{}: {wrong}", fixture.name));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    assert!(failures.is_empty(), "on {}:\n{}", home.display(), failures.join("\n"));
+}
+
+#[test]
+fn every_fixture_has_exactly_the_dependencies_that_its_source_says_on_the_oldest_jdk() {
+    check_all(jdks().first().unwrap());
+}
+
+#[test]
+fn every_fixture_has_exactly_the_dependencies_that_its_source_says_on_the_newest_jdk() {
+    let jdks = jdks();
+    if jdks.len() > 1 {
+        check_all(jdks.last().unwrap());
+    }
+}

@@ -1,0 +1,116 @@
+//! What the integration tests share: JDKs, class paths, the built program, runs of suites.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A folder for files that tests make, kept between runs.
+pub fn scratch(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// The agent library, which cargo does not build for an integration test by itself.
+pub fn agent() -> &'static Path {
+    static AGENT: OnceLock<PathBuf> = OnceLock::new();
+    AGENT.get_or_init(|| {
+        let program = Path::new(env!("CARGO_BIN_EXE_untether"));
+        let is_release = program.parent().unwrap().ends_with("release");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--package", "untether-agent"]).current_dir(repository());
+        if is_release {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success(), "the agent does not build");
+        let path = program.parent().unwrap().join("libuntether_agent.so");
+        assert!(path.exists(), "{} is missing", path.display());
+        path
+    })
+}
+
+pub fn untether(directory: &Path, arguments: &[&str]) -> Output {
+    agent();
+    Command::new(env!("CARGO_BIN_EXE_untether"))
+        .args(arguments)
+        .current_dir(directory)
+        .env_remove("JAVA_TOOL_OPTIONS")
+        .output()
+        .unwrap()
+}
+
+/// Every JDK of 17 or newer on this machine: `JAVA_HOME`, then the usual folder.
+pub fn jdks() -> Vec<PathBuf> {
+    let mut homes: Vec<PathBuf> = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect();
+    if let Ok(entries) = std::fs::read_dir("/usr/lib/jvm") {
+        homes.extend(entries.flatten().map(|entry| entry.path()));
+    }
+    let mut found: Vec<PathBuf> = Vec::new();
+    for home in homes {
+        let Ok(home) = home.canonicalize() else { continue };
+        if home.join("bin/javac").exists() && !found.contains(&home) && feature_version(&home) >= 17 {
+            found.push(home);
+        }
+    }
+    assert!(!found.is_empty(), "no JDK of 17 or newer found: install one or set JAVA_HOME");
+    found.sort_by_key(|home| feature_version(home));
+    found
+}
+
+pub fn feature_version(home: &Path) -> u32 {
+    let release = std::fs::read_to_string(home.join("release")).unwrap_or_default();
+    let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION=\"")).unwrap_or("0");
+    version.split(['.', '"', '-']).next().and_then(|feature| feature.parse().ok()).unwrap_or(0)
+}
+
+/// The class path of a pom, resolved by Maven once.
+pub fn class_path_of(pom: &Path, name: &str) -> String {
+    let file = scratch("class-paths").join(format!("{name}.txt"));
+    let pom_time = std::fs::metadata(pom).unwrap().modified().unwrap();
+    let is_fresh = std::fs::metadata(&file).and_then(|m| m.modified()).is_ok_and(|time| time > pom_time);
+    let is_usable = is_fresh
+        && std::fs::read_to_string(&file).is_ok_and(|cp| cp.split(':').all(|jar| Path::new(jar).exists()));
+    if !is_usable {
+        let status = Command::new("mvn")
+            .args(["-q", "-B", "-f"])
+            .arg(pom)
+            .arg("dependency:build-classpath")
+            .arg(format!("-Dmdep.outputFile={}", file.display()))
+            .status()
+            .expect("Maven is needed: ./dev test installs it");
+        assert!(status.success(), "Maven cannot resolve {}", pom.display());
+    }
+    std::fs::read_to_string(&file).unwrap().trim().to_owned()
+}
+
+pub fn compile(home: &Path, class_path: &str, sources: &[PathBuf], out: &Path) {
+    let _ = std::fs::remove_dir_all(out);
+    std::fs::create_dir_all(out).unwrap();
+    let output = Command::new(home.join("bin/javac"))
+        .args(["-nowarn", "-Xlint:none", "-source", "11", "-target", "11", "-parameters", "-g", "-cp", class_path, "-d"])
+        .arg(out)
+        .args(sources)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "javac: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+pub fn java_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(java_files(&path));
+        } else if path.extension().is_some_and(|e| e == "java") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
