@@ -42,6 +42,8 @@ struct Analysis<'t> {
 }
 
 const JDK_PREFIXES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+const LOGGING_PREFIXES: [&str; 5] =
+    ["java.util.logging.", "sun.util.logging.", "jdk.internal.logger.", "sun.logging.", "java.lang.System$Logger"];
 /// Their own caches are nobody's business; the agent does not watch their fields either.
 const FRAMEWORK_PREFIXES: [&str; 4] = ["org.junit.", "junit.", "org.apache.maven.surefire.", "untether."];
 
@@ -205,16 +207,21 @@ impl<'t> Analysis<'t> {
         }
     }
 
-    /// Whether the code of a test framework did it, by way of the JDK, for itself.
+    /// Whether a test framework did it, by way of the JDK, for itself, or the JDK logged for itself.
     fn is_framework(&mut self, stack: u32) -> bool {
         let trace = self.trace;
         *self.framework_stacks.entry(stack).or_insert_with(|| {
             let frames = trace.stacks.get(stack as usize).map_or(&[][..], Vec::as_slice);
-            let innermost = frames.iter().find_map(|(method, _)| {
-                let class = trace.methods.get(*method as usize)?.class.as_str();
-                (!JDK_PREFIXES.iter().any(|prefix| class.starts_with(prefix))).then_some(class)
-            });
-            innermost.is_some_and(|class| FRAMEWORK_PREFIXES.iter().any(|prefix| class.starts_with(prefix)))
+            let classes: Vec<&str> = frames
+                .iter()
+                .filter_map(|(method, _)| Some(trace.methods.get(*method as usize)?.class.as_str()))
+                .collect();
+            let starts = |class: &str, prefixes: &[&str]| prefixes.iter().any(|prefix| class.starts_with(prefix));
+            let innermost = classes.iter().position(|class| !starts(class, &JDK_PREFIXES));
+            let is_for_framework = innermost.is_some_and(|at| starts(classes[at], &FRAMEWORK_PREFIXES));
+            let of_jdk = &classes[..innermost.unwrap_or(classes.len())];
+            let last_logging = of_jdk.iter().rposition(|class| starts(class, &LOGGING_PREFIXES));
+            is_for_framework || last_logging.is_some_and(|at| at + 1 < of_jdk.len())
         })
     }
 

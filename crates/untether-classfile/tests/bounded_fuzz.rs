@@ -14,7 +14,7 @@ fn exercise(bytes: &[u8]) {
     let Ok(class) = ClassFile::parse(bytes) else { return };
     assert!(class.to_bytes() == bytes, "a class that can be read is written as it was");
     let _ = (class.name(), class.super_name());
-    for index in 0..=u16::MAX {
+    for index in (0..1_000).chain([u16::MAX]) {
         let _ = class.pool.entry(index);
     }
     for (_, content) in codes(&class) {

@@ -16,6 +16,21 @@ const HANG: Duration = Duration::from_secs(60);
 /// Numbers that sit at the limits of the format's fields.
 const EXTREMES: [u32; 8] = [0, 1, 0x7f, 0xff, 0x7fff, 0x8000, 0xffff, u32::MAX];
 
+/// Instructions that compilers seldom or never write: wide ones at the limits of their operands, switches
+/// without end, jumps out of the method, `jsr` and `ret`.
+const RARITIES: [&[u8]; 10] = [
+    &[0xc4, 0x37, 0xff, 0xff],
+    &[0xc4, 0x3a, 0xff, 0xff],
+    &[0xc4, 0x19, 0xff, 0xff],
+    &[0xc4, 0x84, 0xff, 0xff, 0x80, 0x00],
+    &[0xc4, 0xa9, 0x00, 0x01],
+    &[0xaa, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff],
+    &[0xab, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff],
+    &[0xc8, 0x80, 0x00, 0x00, 0x00],
+    &[0xa8, 0x00, 0x03],
+    &[0xc5, 0x00, 0x01, 0xff],
+];
+
 /// Xorshift64: good enough to choose places, and always the same choice.
 #[derive(Debug)]
 pub struct Random(u64);
@@ -54,7 +69,7 @@ pub fn mutate(class: &[u8], donor: &[u8], random: &mut Random) -> Vec<u8> {
 
 fn damage(bytes: &mut Vec<u8>, within: &Range<usize>, donor: &[u8], random: &mut Random) {
     let at = random.place(within);
-    match random.below(8) {
+    match random.below(9) {
         0 => {
             if let Some(byte) = bytes.get_mut(at) {
                 *byte ^= 1 << random.below(8);
@@ -63,6 +78,7 @@ fn damage(bytes: &mut Vec<u8>, within: &Range<usize>, donor: &[u8], random: &mut
         1 => set(bytes, at, &[random.below(256) as u8]),
         2 => set(bytes, at, &(EXTREMES[random.below(EXTREMES.len())] as u16).to_be_bytes()),
         3 => set(bytes, at, &EXTREMES[random.below(EXTREMES.len())].to_be_bytes()),
+        8 => set(bytes, at, RARITIES[random.below(RARITIES.len())]),
         4 if random.below(4) == 0 => bytes.truncate(at),
         4 | 5 => {
             let start = random.below(donor.len());

@@ -415,6 +415,10 @@ final class UntetherBoundary {
         if (isActive) {
             return;
         }
+        // The thread's map of thread-locals should be nobody's, not that of the first test to use one.
+        ThreadLocal<Object> local = new ThreadLocal<>();
+        local.set(classRun);
+        local.remove();
         Class<?>[] classes = UntetherNative.initializedClasses();
         Thread[] threads = UntetherNative.liveThreads();
         enter();
