@@ -180,6 +180,7 @@ fn warn(detections: &[Detection]) {
     for note in detections.iter().flat_map(|d| &d.notes) {
         let text = match note.kind.as_str() {
             "sequential" => format!("the suite asks for parallel execution ({}); it was run sequentially", note.text),
+            "cut-off" => format!("the JVM ended during {}", note.text),
             "unsupported" => format!("a JVM could not be watched: {}", note.text),
             _ => format!("{}: {}", note.kind, note.text),
         };

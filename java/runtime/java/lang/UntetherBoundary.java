@@ -62,6 +62,9 @@ final class UntetherBoundary {
 
     /** Called by the agent when the VM ends. */
     static void finish() {
+        if (openTest != null) {
+            UntetherTrace.note("cut-off", openTest);
+        }
         if (isActive && UntetherLock.suspend()) {
             try {
                 switchTo(outside);

@@ -1,0 +1,120 @@
+//! What the user sees when something is wrong: a message that says what to do, an exit code of 2 or 3, and
+//! nothing lost.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use support::{class_path_of, compile, java_files, jdks, repository, scratch, untether};
+
+fn folder(name: &str) -> PathBuf {
+    let path = scratch("bad-input").join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Runs in `directory` and checks the exit code and a part of the message.
+fn fails(directory: &Path, arguments: &[&str], code: i32, message: &str) {
+    let output = untether(directory, arguments);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+    assert!(text.contains(message), "{arguments:?}: '{message}' is not in: {text}");
+}
+
+/// A class path with one small suite.
+fn suite() -> String {
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    let classes = scratch("bad-input-classes");
+    let sources = java_files(&repository().join("fixtures/jupiter/static_primitive"));
+    if !classes.join("fixture").exists() {
+        compile(jdks().first().unwrap(), &libraries, &sources, &classes);
+    }
+    format!("{}:{libraries}", classes.display())
+}
+
+#[test]
+fn wrong_input_is_named_and_nothing_stored_is_lost() {
+    let directory = folder("sequence");
+    fails(&directory, &["deps"], 2, "run 'untether detect' first");
+    let class_path = suite();
+    let detected = untether(&directory, &["detect", "--classpath", &class_path]);
+    assert!(detected.status.success(), "{}", String::from_utf8_lossy(&detected.stderr));
+    let before = untether(&directory, &["deps", "--format", "json"]).stdout;
+
+    fails(&directory, &["detect", "--classpath", "/no/such/place"], 2, "does not exist");
+    fails(&directory, &["detect", "--classpath", &class_path, "--include", "Nothing*"], 2, "no test class found");
+    fails(&directory, &["detect", "--classpath", &class_path, "--order", "missing.txt"], 2, "missing.txt");
+    fails(&directory, &["detect", "--classpath", &class_path, "--java", "/no/jdk"], 2, "no JDK found");
+    fails(&directory, &["detect", "--", "no-such-build-tool"], 2, "no-such-build-tool");
+    fails(&directory, &["detect", "--", "true"], 3, "no test");
+    fails(&directory, &["detect"], 2, "--classpath");
+    fails(&directory, &["deps", "--test", "NoSuchTest"], 2, "no test or class named 'NoSuchTest'");
+    fails(&directory, &["deps", "--test", "BReadTest"], 2, "no test or class");
+    fails(&directory, &["why", "AWritesTest#writesInt", "Nobody"], 2, "Nobody");
+    std::fs::write(directory.join("empty.txt"), "\n").unwrap();
+    fails(&directory, &["detect", "--classpath", &class_path, "--order", "empty.txt"], 2, "names no test");
+    std::fs::write(directory.join("odd.txt"), "two words\n").unwrap();
+    fails(&directory, &["detect", "--classpath", &class_path, "--order", "odd.txt"], 2, "two words");
+    std::fs::write(directory.join("untether.toml"), "[detect]\nignroe = []\n").unwrap();
+    fails(&directory, &["detect", "--classpath", &class_path], 2, "ignroe");
+    std::fs::remove_file(directory.join("untether.toml")).unwrap();
+
+    assert_eq!(untether(&directory, &["deps", "--format", "json"]).stdout, before);
+    let leftovers = std::fs::read_dir(directory.join(".untether")).unwrap().flatten();
+    let runs = leftovers.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-")).count();
+    assert_eq!(runs, 0, "failed runs leave no folders behind");
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_left_alone() {
+    let directory = folder("newer");
+    assert!(untether(&directory, &["detect", "--classpath", &suite()]).status.success());
+    let store = directory.join(".untether/store.sqlite");
+    let connection = rusqlite::Connection::open(&store).unwrap();
+    connection.pragma_update(None, "user_version", 9999).unwrap();
+    drop(connection);
+    fails(&directory, &["deps"], 2, "newer untether");
+    fails(&directory, &["detect", "--classpath", &suite()], 2, "newer untether");
+}
+
+#[test]
+fn a_jvm_that_dies_in_a_test_is_reported_and_its_tests_are_kept() {
+    let directory = folder("dies");
+    let source = directory.join("DiesTest.java");
+    std::fs::write(
+        &source,
+        "import org.junit.jupiter.api.*;
+         @TestMethodOrder(MethodOrderer.MethodName.class)
+         class DiesTest {
+             @Test void a() {}
+             @Test void b() { Runtime.getRuntime().halt(7); }
+         }",
+    )
+    .unwrap();
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    let classes = directory.join("classes");
+    compile(jdks().first().unwrap(), &libraries, &[source], &classes);
+    let class_path = format!("{}:{libraries}", classes.display());
+    let output = untether(&directory, &["detect", "--classpath", &class_path]);
+    assert_eq!(output.status.code(), Some(7));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the JVM ended during DiesTest#b"));
+    let deps = untether(&directory, &["deps", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&deps.stdout).unwrap();
+    let tests = document["tests"].as_array().unwrap();
+    assert_eq!((tests.len(), &tests[0]["outcome"], &tests[1]["outcome"]), (2, &"passed".into(), &"aborted".into()));
+}
+
+#[test]
+fn two_runs_at_once_share_a_store() {
+    let directory = folder("two-at-once");
+    let class_path = suite();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| assert!(untether(&directory, &["detect", "--classpath", &class_path]).status.success()));
+        }
+    });
+    let connection = rusqlite::Connection::open(directory.join(".untether/store.sqlite")).unwrap();
+    let runs: i64 = connection.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
+    assert_eq!(runs, 2);
+}

@@ -1,0 +1,97 @@
+//! `untether detect -- mvn ...` on the example projects, as a user would run it.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::{repository, scratch, untether};
+
+/// A fresh copy of an example, without build output.
+fn copy_of(example: &str, name: &str) -> PathBuf {
+    let target = scratch("examples").join(name);
+    let _ = std::fs::remove_dir_all(&target);
+    let status =
+        Command::new("cp").arg("-r").arg(repository().join("examples").join(example)).arg(&target).status().unwrap();
+    assert!(status.success());
+    target
+}
+
+fn pairs(project: &Path) -> BTreeSet<(String, String)> {
+    let output = untether(project, &["deps", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["version"], 1);
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    document["dependencies"].as_array().unwrap().iter().map(|d| (text(&d["from"]), text(&d["to"]))).collect()
+}
+
+fn owned(pairs: &[(&str, &str)]) -> BTreeSet<(String, String)> {
+    pairs.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect()
+}
+
+#[test]
+fn the_bookshop_shows_its_hidden_dependencies_and_their_stacks() {
+    let project = copy_of("bookshop", "bookshop");
+    let output = untether(&project, &["detect", "--", "mvn", "-q", "-B", "test"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("watched 30 tests in 1 JVM"), "{errors}");
+    let expected = owned(&[
+        ("bookshop.CartTest#checkingOutPlacesAnOrder", "bookshop.OrderTest#theNextOrderGetsTheNextNumber"),
+        ("bookshop.OrderTest#theNextOrderGetsTheNextNumber", "bookshop.StockListTest#aShippedOrderLeavesTheStock"),
+        ("bookshop.ExchangeRatesTest#loadsThePublishedRates", "bookshop.PriceCalculatorTest#convertsPricesIntoDollars"),
+        ("bookshop.CsvExportTest", "bookshop.StockListTest#theStockListCanBeReadByASpreadsheet"),
+        ("bookshop.OrderTest#turkishReceiptsHaveADecimalComma", "bookshop.OrderTest#theReceiptListsEveryBook"),
+        ("bookshop.OrderTest#turkishReceiptsHaveADecimalComma", "bookshop.StockListTest#poetryStandsOnItsOwnShelf"),
+    ]);
+    assert_eq!(pairs(&project), expected);
+    let why = untether(
+        &project,
+        &["why", "CartTest#checkingOutPlacesAnOrder", "OrderTest#theNextOrderGetsTheNextNumber"],
+    );
+    let why = String::from_utf8_lossy(&why.stdout).into_owned();
+    assert!(why.contains("Order.lastNumber") && why.contains("CartTest.java:") && why.contains("OrderTest.java:"), "{why}");
+    // The launch context of the forked JVM is kept, without what we put into its environment.
+    let store = std::fs::read(project.join(".untether/store.sqlite")).unwrap();
+    let holds = |text: &[u8]| store.windows(text.len()).any(|window| window == text);
+    assert!(holds(b"surefire") && !holds(b"UNTETHER_OPTIONS") && !holds(b"libuntether_agent"));
+}
+
+#[test]
+fn a_reactor_with_a_literal_arg_line_and_several_forks_is_watched() {
+    let project = copy_of("reactor", "reactor");
+    let output = untether(&project, &["detect", "--", "mvn", "-q", "-B", "verify"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected = owned(&[
+        ("legacy.FirstVisitTest#countsTheFirstVisit", "legacy.SecondVisitTest#countsTheSecondVisit"),
+        ("modern.GuestbookTest#aGuestSigns", "modern.GuestbookTest#theBookRemembersTheGuest"),
+    ]);
+    assert_eq!(pairs(&project), expected);
+}
+
+#[test]
+fn a_jvm_for_each_class_has_no_dependencies_between_classes() {
+    let project = copy_of("reactor", "reactor-no-reuse");
+    let output = untether(&project, &["detect", "--", "mvn", "-q", "-B", "test", "-pl", "legacy", "-DreuseForks=false", "-DforkCount=1", "-Dmaven.test.failure.ignore=true"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(pairs(&project), owned(&[]));
+}
+
+#[test]
+fn a_build_that_fails_keeps_its_exit_code_and_its_results() {
+    let project = copy_of("reactor", "reactor-failing");
+    let test = project.join("legacy/src/test/java/legacy/SecondVisitTest.java");
+    let source = std::fs::read_to_string(&test).unwrap();
+    let at = source.rfind('}').unwrap();
+    let failing = "    @org.junit.Test public void fails() { throw new IllegalStateException(\"on purpose\"); }\n";
+    std::fs::write(&test, format!("{}{failing}}}\n", &source[..at])).unwrap();
+    let output = untether(&project, &["detect", "--", "mvn", "-q", "-B", "test", "-pl", "legacy"]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let deps = untether(&project, &["deps", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&deps.stdout).unwrap();
+    let failed: Vec<_> =
+        document["tests"].as_array().unwrap().iter().filter(|test| test["outcome"] == "failed").collect();
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0]["message"].as_str().unwrap().contains("on purpose"));
+}
