@@ -4,7 +4,8 @@ use untether_classfile::{ClassFile, Code, CodeEditor, Entry, Instruction, Result
 
 use crate::probe::{self, Probe};
 use crate::shape::{FieldShape, Resolver, resolve_field};
-use crate::values::{THIS, Values, parameters, slots_of};
+use crate::redundancy::{Key, Requests};
+use crate::values::{NOBODY, THIS, Value, Values, parameters, slots_of};
 use crate::weaver::Numbering;
 
 const UNSAFE: &[u8] = b"jdk/internal/misc/Unsafe";
@@ -39,6 +40,7 @@ struct Pass<'p, 'a, 'c, 'e> {
     resolver: &'p dyn Resolver,
     numbering: &'p mut dyn Numbering,
     values: Values,
+    requests: Requests,
     /// In a constructor: whether `this` still awaits its superclass's constructor.
     is_this_raw: bool,
     pending_news: usize,
@@ -53,8 +55,7 @@ impl HeapProbes<'_> {
         resolver: &dyn Resolver,
         numbering: &mut dyn Numbering,
     ) -> Result<()> {
-        let leaders = Leaders::of(code)?;
-        let has_stable_this = !self.is_static && !stores_this(code)?;
+        let stable = stable_locals(code)?;
         let mut pass = Pass {
             method: self,
             class,
@@ -62,22 +63,22 @@ impl HeapProbes<'_> {
             editor,
             resolver,
             numbering,
-            values: Values::new(has_stable_this),
+            values: Values::new(stable),
+            requests: Requests::new(code)?,
             is_this_raw: self.method_name == b"<init>",
             pending_news: 0,
         };
-        pass.run(&leaders)
+        pass.run()
     }
 }
 
 impl Pass<'_, '_, '_, '_> {
-    fn run(&mut self, leaders: &Leaders) -> Result<()> {
+    fn run(&mut self) -> Result<()> {
         let is_initializer = self.method.method_name == b"<clinit>";
         let initializer = if is_initializer { self.numbering.initializer(self.method.class_name) } else { 0 };
         if is_initializer {
             let enter = self.numbered_call(initializer, probe::INITIALIZER_ENTER)?;
-            self.editor.need_stack(1);
-            self.editor.before(0, &enter);
+            self.always_before(0, enter, 1);
             let mut handler = self.numbered_call(initializer, probe::INITIALIZER_EXIT)?;
             handler.push(opcode::ATHROW);
             // The handler runs with the throwable and one number on the stack.
@@ -88,7 +89,7 @@ impl Pass<'_, '_, '_, '_> {
         self.handle_entry()?;
         for instruction in self.code.instructions() {
             let instruction = instruction?;
-            if leaders.contains(instruction.pc) {
+            if self.requests.starts_block(instruction.pc) {
                 self.values.start_block();
             }
             let entry = match instruction.opcode {
@@ -97,17 +98,30 @@ impl Pass<'_, '_, '_, '_> {
             };
             if is_initializer && instruction.is_return() {
                 let exit = self.numbered_call(initializer, probe::INITIALIZER_EXIT)?;
-                self.editor.before(instruction.pc, &exit);
+                self.always_before(instruction.pc, exit, 1);
             } else {
                 self.visit(&instruction, entry)?;
             }
             self.values.step(&instruction, entry);
-            // A subroutine may return here with other values.
-            if instruction.ends_block() || matches!(instruction.opcode, opcode::JSR | opcode::JSR_W) {
+            if self.requests.ends_block(&instruction) {
                 self.values.start_block();
             }
         }
+        self.requests.insert_needed(self.editor);
         Ok(())
+    }
+
+    /// Inserts where nothing could have made it redundant.
+    fn always_before(&mut self, pc: u32, bytes: Vec<u8>, stack: u16) {
+        self.editor.need_stack(stack);
+        self.requests.add(pc, None, bytes, false);
+    }
+
+    /// Asks for a probe that an earlier one of the same access makes redundant.
+    fn probe(&mut self, pc: u32, receiver: Value, slot: u32, is_write: bool, bytes: Vec<u8>, stack: u16) {
+        self.editor.need_stack(stack);
+        let key = Key { receiver, slot, is_write, is_stable: self.values.is_stable(receiver) };
+        self.requests.add(pc, Some(key), bytes, false);
     }
 
     fn visit(&mut self, instruction: &Instruction<'_>, entry: Option<Entry<'_>>) -> Result<()> {
@@ -172,13 +186,12 @@ impl Pass<'_, '_, '_, '_> {
             return Ok(());
         }
         let number = self.numbering.instance_field(owner, name, descriptor);
-        if number == 0 || !self.values.probe_once(receiver, number, false) {
+        if number == 0 {
             return Ok(());
         }
         let mut bytes = vec![opcode::DUP];
         bytes.extend(self.numbered_call(number, probe::FIELD_READ)?);
-        self.editor.need_stack(2);
-        self.editor.before(at.pc, &bytes);
+        self.probe(at.pc, receiver, number, false, bytes, 2);
         Ok(())
     }
 
@@ -192,7 +205,7 @@ impl Pass<'_, '_, '_, '_> {
             return Ok(());
         }
         let number = self.numbering.instance_field(owner, name, descriptor);
-        if number == 0 || !self.values.probe_once(receiver, number, true) {
+        if number == 0 {
             return Ok(());
         }
         let mut bytes = match slots {
@@ -200,8 +213,7 @@ impl Pass<'_, '_, '_, '_> {
             _ => vec![opcode::DUP2_X1, opcode::POP2, opcode::DUP_X2],
         };
         bytes.extend(self.numbered_call(number, probe::FIELD_WRITE)?);
-        self.editor.need_stack(4);
-        self.editor.before(at.pc, &bytes);
+        self.probe(at.pc, receiver, number, true, bytes, 4);
         Ok(())
     }
 
@@ -212,13 +224,15 @@ impl Pass<'_, '_, '_, '_> {
             return Ok(());
         }
         let number = self.numbering.static_field(&declaring, name, descriptor);
-        if number == 0 || !self.values.probe_once(u32::MAX, number, false) {
+        if number == 0 {
             return Ok(());
         }
         let probe = if shape.is_final { probe::CONSTANT_READ } else { probe::STATIC_READ };
         let bytes = self.numbered_call(number, probe)?;
         self.editor.need_stack(3);
-        self.editor.after(at.pc, &bytes);
+        let key = Key { receiver: NOBODY, slot: number, is_write: false, is_stable: true };
+        // After the access: then the class is initialised.
+        self.requests.add(at.pc, Some(key), bytes, true);
         Ok(())
     }
 
@@ -228,12 +242,11 @@ impl Pass<'_, '_, '_, '_> {
             return Ok(());
         }
         let number = self.numbering.static_field(&declaring, name, descriptor);
-        if number == 0 || !self.values.probe_once(u32::MAX, number, true) {
+        if number == 0 {
             return Ok(());
         }
         let bytes = self.numbered_call(number, probe::STATIC_WRITE)?;
-        self.editor.need_stack(1);
-        self.editor.before(at.pc, &bytes);
+        self.probe(at.pc, NOBODY, number, true, bytes, 1);
         Ok(())
     }
 
@@ -243,13 +256,12 @@ impl Pass<'_, '_, '_, '_> {
 
     fn array_read(&mut self, at: &Instruction<'_>) -> Result<()> {
         let (array, index) = (self.values.peek(1), self.values.peek(0));
-        if self.values.is_fresh(array) || !self.values.probe_once(array, !index, false) {
+        if self.values.is_fresh(array) {
             return Ok(());
         }
         let mut bytes = vec![opcode::DUP2];
         bytes.extend(probe::ARRAY_READ.call(&mut self.class.pool)?);
-        self.editor.need_stack(2);
-        self.editor.before(at.pc, &bytes);
+        self.element_probe(at.pc, array, index, false, bytes, 2);
         Ok(())
     }
 
@@ -257,7 +269,7 @@ impl Pass<'_, '_, '_, '_> {
         let is_wide = matches!(at.opcode, opcode::LASTORE | opcode::DASTORE);
         let depth = if is_wide { 2 } else { 1 };
         let (array, index) = (self.values.peek(depth + 1), self.values.peek(depth));
-        if self.values.is_fresh(array) || !self.values.probe_once(array, !index, true) {
+        if self.values.is_fresh(array) {
             return Ok(());
         }
         let mut bytes = if is_wide {
@@ -266,9 +278,15 @@ impl Pass<'_, '_, '_, '_> {
             vec![opcode::DUP_X2, opcode::POP, opcode::DUP2_X1]
         };
         bytes.extend(probe::ARRAY_WRITE.call(&mut self.class.pool)?);
-        self.editor.need_stack(4);
-        self.editor.before(at.pc, &bytes);
+        self.element_probe(at.pc, array, index, true, bytes, 4);
         Ok(())
+    }
+
+    /// Elements are told apart by the value of their index, which is known within a block only.
+    fn element_probe(&mut self, pc: u32, array: Value, index: Value, is_write: bool, bytes: Vec<u8>, stack: u16) {
+        self.editor.need_stack(stack);
+        let key = Key { receiver: array, slot: !index, is_write, is_stable: false };
+        self.requests.add(pc, Some(key), bytes, false);
     }
 
     fn call(&mut self, at: &Instruction<'_>, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<()> {
@@ -282,7 +300,7 @@ impl Pass<'_, '_, '_, '_> {
         }
         if owner == b"java/lang/System" && name == b"arraycopy" {
             let call = probe::ARRAY_COPY.call(&mut self.class.pool)?;
-            self.editor.replace(at.pc, &call);
+            self.requests.replace(at.pc, call.to_vec());
             return Ok(());
         }
         if name == b"clone" && descriptor == b"()Ljava/lang/Object;"
@@ -290,15 +308,13 @@ impl Pass<'_, '_, '_, '_> {
         {
             let mut bytes = vec![opcode::DUP];
             bytes.extend(probe::READ_ALL.call(&mut self.class.pool)?);
-            self.editor.need_stack(1);
-            self.editor.before(at.pc, &bytes);
+            self.always_before(at.pc, bytes, 1);
             return Ok(());
         }
         if owner == SYSTEM && let Some((_, field, descriptor)) = WRITTEN_BY_VM.iter().find(|(method, ..)| *method == name) {
             let number = self.numbering.static_field(SYSTEM, field, descriptor);
             let bytes = self.numbered_call(number, probe::STATIC_WRITE)?;
-            self.editor.need_stack(1);
-            self.editor.before(at.pc, &bytes);
+            self.always_before(at.pc, bytes, 1);
             return Ok(());
         }
         if owner == b"java/lang/reflect/Array" && descriptor.starts_with(b"(Ljava/lang/Object;I") {
@@ -336,9 +352,8 @@ impl Pass<'_, '_, '_, '_> {
         for (parameter, home) in &homes {
             move_local(&mut bytes, parameter, *home, false);
         }
-        self.editor.need_stack(3);
         self.editor.need_locals(local - self.code.max_locals);
-        self.editor.before(at.pc, &bytes);
+        self.always_before(at.pc, bytes, 3);
         Ok(())
     }
 
@@ -355,8 +370,7 @@ impl Pass<'_, '_, '_, '_> {
         };
         let mut bytes = vec![opcode::ALOAD_0];
         bytes.extend(probe.call(&mut self.class.pool)?);
-        self.editor.need_stack(1);
-        self.editor.before(0, &bytes);
+        self.always_before(0, bytes, 1);
         Ok(())
     }
 
@@ -374,8 +388,7 @@ impl Pass<'_, '_, '_, '_> {
             move_local(&mut bytes, value, self.code.max_locals, false);
             self.editor.need_locals(slots_of(value) as u16);
         }
-        self.editor.need_stack(2);
-        self.editor.before(at.pc, &bytes);
+        self.always_before(at.pc, bytes, 2);
         Ok(())
     }
 
@@ -397,8 +410,7 @@ impl Pass<'_, '_, '_, '_> {
         };
         let mut bytes = vec![opcode::ALOAD_0, opcode::ALOAD_0 + 1];
         bytes.extend(probe.call(&mut self.class.pool)?);
-        self.editor.need_stack(2);
-        self.editor.before(0, &bytes);
+        self.always_before(0, bytes, 2);
         Ok(())
     }
 
@@ -438,38 +450,16 @@ fn move_local(bytes: &mut Vec<u8>, descriptor: &[u8], local: u16, is_store: bool
     }
 }
 
-fn stores_this(code: &Code<'_>) -> Result<bool> {
+/// The locals that are never stored into, so that they hold what the caller passed.
+fn stable_locals(code: &Code<'_>) -> Result<Vec<bool>> {
+    let mut stable = vec![true; usize::from(code.max_locals)];
     for instruction in code.instructions() {
-        if instruction?.stored_local().is_some_and(|(local, _)| local == 0) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// The pcs where a basic block starts: jump targets and exception handlers.
-struct Leaders {
-    marks: Vec<bool>,
-}
-
-impl Leaders {
-    fn of(code: &Code<'_>) -> Result<Self> {
-        let mut marks = vec![false; code.bytes.len() + 1];
-        let mut mark = |pc: i64| {
-            if let Some(slot) = usize::try_from(pc).ok().and_then(|pc| marks.get_mut(pc)) {
-                *slot = true;
+        if let Some((local, slots)) = instruction?.stored_local() {
+            let first = usize::from(local);
+            for slot in stable.iter_mut().skip(first).take(usize::from(slots)) {
+                *slot = false;
             }
-        };
-        for instruction in code.instructions() {
-            instruction?.targets(&mut mark);
         }
-        for entry in &code.exceptions {
-            mark(entry.handler.into());
-        }
-        Ok(Leaders { marks })
     }
-
-    fn contains(&self, pc: u32) -> bool {
-        self.marks.get(pc as usize).copied().unwrap_or(false)
-    }
+    Ok(stable)
 }

@@ -9,6 +9,7 @@ pub mod foundation;
 mod heap;
 mod values;
 pub mod probe;
+mod redundancy;
 mod shape;
 mod weaver;
 

@@ -1,8 +1,8 @@
 //! Which value stands where on the operand stack, followed within one basic block.
 //!
-//! It answers two questions: is this receiver an object that the method made itself (then no other
-//! test can have seen it), and was the same access of the same value already probed in this block.
-//! Losing track is always safe: an unknown value gets a number of its own.
+//! It tells whether a receiver is an object that the method made itself (then no other test can have
+//! seen it), and which accesses are of the same value. Losing track is always safe: an unknown value
+//! gets a number of its own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,19 +14,27 @@ pub(crate) type Value = u32;
 /// The number of `this` in methods that never reassign local 0.
 pub(crate) const THIS: Value = 0;
 
+/// Stands for the receiver of static fields.
+pub(crate) const NOBODY: Value = u32::MAX;
+
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     stack: Vec<Value>,
     locals: HashMap<u16, Value>,
     fresh: HashSet<Value>,
-    probed: HashSet<(Value, u32, bool)>,
     next: Value,
-    has_stable_this: bool,
+    /// Locals that the method never stores into, by number; they have the value of that number.
+    stable: Vec<bool>,
 }
 
 impl Values {
-    pub(crate) fn new(has_stable_this: bool) -> Self {
-        Values { next: THIS + 1, has_stable_this, ..Values::default() }
+    pub(crate) fn new(stable: Vec<bool>) -> Self {
+        Values { next: stable.len() as Value, stable, ..Values::default() }
+    }
+
+    /// Whether the value is the same wherever in the method it appears.
+    pub(crate) fn is_stable(&self, value: Value) -> bool {
+        value == NOBODY || self.stable.get(value as usize).copied().unwrap_or(false)
     }
 
     /// Forgets everything at the start of a basic block.
@@ -34,7 +42,6 @@ impl Values {
         self.stack.clear();
         self.locals.clear();
         self.fresh.clear();
-        self.probed.clear();
     }
 
     /// The value `depth` slots below the top.
@@ -48,14 +55,6 @@ impl Values {
 
     pub(crate) fn is_fresh(&self, value: Value) -> bool {
         self.fresh.contains(&value)
-    }
-
-    /// Notes a probe; false where the same one already ran in this block. A write covers later reads.
-    pub(crate) fn probe_once(&mut self, value: Value, slot: u32, is_write: bool) -> bool {
-        if !is_write && self.probed.contains(&(value, slot, true)) {
-            return false;
-        }
-        self.probed.insert((value, slot, is_write))
     }
 
     fn number(&mut self) -> Value {
@@ -82,8 +81,8 @@ impl Values {
     }
 
     fn load(&mut self, local: u16) {
-        let value = if local == 0 && self.has_stable_this {
-            THIS
+        let value = if self.is_stable(local.into()) {
+            local.into()
         } else if let Some(&value) = self.locals.get(&local) {
             value
         } else {

@@ -6,6 +6,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use support::{Jdk, jdks, scratch};
 use untether_wire::{AgentOptions, Frame, FrameReader};
@@ -47,7 +48,9 @@ fn compiled(jdk: &Jdk) -> PathBuf {
 fn link_everything(jdk: &Jdk, classes: &Path, options: &[String]) -> String {
     let output = jdk
         .command("java")
-        .args(["-Xverify:all", "-Xshare:off"])
+        .args(["--add-modules=ALL-SYSTEM", "-Xverify:all", "-Xshare:off"])
+        // Each class is looked at once: compiling well and collecting in parallel do not pay.
+        .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"])
         .args(options)
         .arg("-cp")
         .arg(classes)
@@ -71,28 +74,36 @@ fn frames(traces: &Path) -> Vec<Frame> {
     std::iter::from_fn(|| reader.next_frame().unwrap()).collect()
 }
 
+/// An empty folder for the trace, but for the agent's options in it.
+fn prepared_traces(jdk: &Jdk) -> PathBuf {
+    let traces = scratch("link-traces").join(jdk.label());
+    let _ = fs::remove_dir_all(&traces);
+    fs::create_dir_all(&traces).unwrap();
+    let options = AgentOptions { trace_directory: traces.clone(), ..AgentOptions::default() };
+    fs::write(traces.join("agent-options"), options.to_text()).unwrap();
+    traces
+}
+
 #[test]
 fn every_woven_class_of_every_jdk_links() {
     let agent = agent();
     for jdk in jdks() {
+        let home = jdk.home.display();
         let classes = compiled(&jdk);
-        let plain = link_everything(&jdk, &classes, &[]);
-        assert!(plain.ends_with(" broken=0"), "{}: {plain}", jdk.home.display());
-
-        let traces = scratch("link-traces").join(jdk.label());
-        let _ = fs::remove_dir_all(&traces);
-        fs::create_dir_all(&traces).unwrap();
-        let options = traces.join("agent-options");
-        let text = AgentOptions { trace_directory: traces.clone(), ..AgentOptions::default() }.to_text();
-        fs::write(&options, text).unwrap();
-        let agent_path = format!("-agentpath:{}={}", agent.display(), options.display());
-        let woven = link_everything(&jdk, &classes, &[agent_path]);
-        assert_eq!(woven, plain, "{}", jdk.home.display());
+        let traces = prepared_traces(&jdk);
+        let agent_path = format!("-agentpath:{}={}", agent.display(), traces.join("agent-options").display());
+        let (plain, woven) = thread::scope(|scope| {
+            let plain = scope.spawn(|| link_everything(&jdk, &classes, &[]));
+            let woven = link_everything(&jdk, &classes, &[agent_path]);
+            (plain.join().unwrap(), woven)
+        });
+        assert_eq!(woven, plain, "{home}");
+        assert!(woven.ends_with(" broken=0"), "{home}: {woven}");
 
         let frames = frames(&traces);
-        assert!(matches!(frames.first(), Some(Frame::Launch(_))), "{}: the agent was not there", jdk.home.display());
-        assert_eq!(frames.last(), Some(&Frame::End), "{}", jdk.home.display());
+        assert!(matches!(frames.first(), Some(Frame::Launch(_))), "{home}: the agent was not there");
+        assert_eq!(frames.last(), Some(&Frame::End), "{home}");
         let refusals: Vec<&Frame> = frames.iter().filter(|frame| matches!(frame, Frame::Refusal { .. })).collect();
-        assert!(refusals.is_empty(), "{}: {refusals:#?}", jdk.home.display());
+        assert!(refusals.is_empty(), "{home}: {refusals:#?}");
     }
 }
