@@ -14,7 +14,9 @@ use crate::statistics::median;
 use crate::subject::{self, Subject};
 use crate::suite::{Run, Suite};
 
-/// Exit code 0 if every suite ran and every limit holds, 1 if not, 2 if nothing could be started.
+pub(crate) const EXIT_CODES: &str =
+    "Exit code: 0 if every suite ran and every limit holds, 1 if not, 2 if nothing could be measured at all.";
+
 #[derive(Args)]
 pub(crate) struct DetectArguments {
     /// Only this suite of benches/subjects.toml; may be repeated

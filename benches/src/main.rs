@@ -29,6 +29,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Benchmark {
     /// What `untether detect` costs: alternating runs of each suite without and with it
+    #[command(after_help = detect::EXIT_CODES)]
     Detect(detect::DetectArguments),
 }
 

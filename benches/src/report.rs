@@ -87,8 +87,9 @@ impl Report {
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runs = if self.runs == 1 { "1 run".to_owned() } else { format!("medians of {} runs", self.runs) };
-        let mut text = format!("{heading}JDK {}, {cores} cores, {runs} each way\n\n", self.version);
+        let mut text = format!("{heading}JDK {}, {cores} cores, {runs} each way\n", self.version);
         if !self.measured.is_empty() {
+            text += "\n";
             text += &table(&self.rows(), style);
             text += "\n";
             text += &table(&limit_rows(&self.limits()), style);

@@ -125,6 +125,7 @@ impl RunFiles {
         let end = match end {
             End::Exit(code) => format!("ended with exit code {code}"),
             End::Signal(signal) => format!("was killed by signal {signal}"),
+            End::Timeout => "took too long and was killed".to_owned(),
         };
         let output = fs::read(&self.output).unwrap_or_default();
         let output = String::from_utf8_lossy(&output);

@@ -13,10 +13,10 @@ use untether_wire::{AgentOptions, Frame};
 use crate::agent::{self, Agent, lock};
 use crate::guard::guarded;
 use crate::jvm::Jvmti;
+use crate::launch;
 use crate::numbering::{LoaderNumbers, MOST_STATICS};
 use crate::shapes::Shapes;
 use crate::trace::Trace;
-use crate::launch;
 
 include!(concat!(env!("OUT_DIR"), "/runtime_classes.rs"));
 
@@ -119,13 +119,7 @@ unsafe extern "system" fn vm_start(_jvmti: *mut jvmtiEnv, jni: *mut JNIEnv) {
             // SAFETY: `jni` is this thread's environment; the bytes live until the JVM has parsed them;
             // the boot loader is null.
             let class = unsafe {
-                ((**jni).DefineClass)(
-                    jni,
-                    c_name.as_ptr(),
-                    ptr::null_mut(),
-                    bytes.as_ptr().cast(),
-                    bytes.len() as jint,
-                )
+                ((**jni).DefineClass)(jni, c_name.as_ptr(), ptr::null_mut(), bytes.as_ptr().cast(), bytes.len() as jint)
             };
             if class.is_null() {
                 agent.trace.note("unsupported", &format!("{name} could not be defined"));
@@ -242,11 +236,8 @@ fn weave(agent: &Agent, jni: *mut JNIEnv, loader: jobject, bytes: &[u8]) -> Opti
         constants: (agent.tables + CONSTANTS_OFFSET) as *mut u8,
         ignore: &agent.options.ignore,
     };
-    let mut weaver = Weaver {
-        sets: ProbeSets { heap: true, boundaries: true },
-        resolver: &agent.shapes,
-        numbering: &mut numbering,
-    };
+    let mut weaver =
+        Weaver { sets: ProbeSets { heap: true, boundaries: true }, resolver: &agent.shapes, numbering: &mut numbering };
     let woven = weaver.weave(bytes);
     if !woven.refusals.is_empty() {
         let class = untether_classfile::ClassFile::parse(bytes)

@@ -4,8 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 type Open = unsafe extern "C" fn(*const c_char, *mut c_int) -> *mut c_void;
 type PackageToModule = unsafe extern "C" fn(*mut c_void, *const c_char) -> *const c_char;
-type FindResource =
-    unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char, *const c_char, *mut i64) -> i64;
+type FindResource = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char, *const c_char, *mut i64) -> i64;
 type GetResource = unsafe extern "C" fn(*mut c_void, i64, *mut c_char, i64) -> i64;
 
 /// An open `lib/modules`.

@@ -24,6 +24,16 @@ pub(crate) struct RawFrame {
     pub(crate) location: i64,
 }
 
+/// What a stack shows of a method.
+#[derive(Debug)]
+pub(crate) struct MethodDescription {
+    pub(crate) class: String,
+    pub(crate) name: String,
+    pub(crate) file: String,
+    /// Start locations with their lines.
+    pub(crate) lines: Vec<(i64, u32)>,
+}
+
 /// A declared field: modifiers, name, descriptor.
 pub(crate) type DeclaredField = (i32, String, String);
 
@@ -108,9 +118,8 @@ impl Jvmti {
         let most = buffer.len().min(frames.len());
         let mut count = 0;
         // SAFETY: the buffer has room for `most` frames; a null thread is the calling one.
-        let is_ok = unsafe {
-            call!(self, GetStackTrace, ptr::null_mut(), 0, most as i32, frames.as_mut_ptr(), &mut count)
-        };
+        let is_ok =
+            unsafe { call!(self, GetStackTrace, ptr::null_mut(), 0, most as i32, frames.as_mut_ptr(), &mut count) };
         let count = if is_ok { count.max(0) as usize } else { 0 };
         for (to, from) in buffer.iter_mut().zip(&frames[..count]) {
             *to = RawFrame { method: from.method as usize, location: from.location };
@@ -119,7 +128,7 @@ impl Jvmti {
     }
 
     /// Class, method, source file and line table of a method.
-    pub(crate) fn describe_method(&self, method: usize) -> Option<(String, String, String, Vec<(i64, u32)>)> {
+    pub(crate) fn describe_method(&self, method: usize) -> Option<MethodDescription> {
         let method = method as jvmti_bindings::sys::jni::jmethodID;
         let mut name: *mut c_char = ptr::null_mut();
         let mut class: jclass = ptr::null_mut();
@@ -143,7 +152,7 @@ impl Jvmti {
                 }
                 self.free(table);
             }
-            Some((self.class_name(class)?, name, file, lines))
+            Some(MethodDescription { class: self.class_name(class)?, name, file, lines })
         }
     }
 
@@ -199,7 +208,9 @@ impl Jvmti {
     fn is_initialized(&self, class: jclass) -> bool {
         let mut status = 0;
         // SAFETY: `class` is a live reference.
-        unsafe { call!(self, GetClassStatus, class, &mut status) && status & jvmti::JVMTI_CLASS_STATUS_INITIALIZED != 0 }
+        unsafe {
+            call!(self, GetClassStatus, class, &mut status) && status & jvmti::JVMTI_CLASS_STATUS_INITIALIZED != 0
+        }
     }
 
     pub(crate) fn threads(&self) -> Vec<jobject> {

@@ -4,8 +4,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 use jvmti_bindings::sys::jni::{
-    JNIEnv, jboolean, jbyteArray, jclass, jint, jlong, jlongArray, jobject, jobjectArray, jstring,
-    jvalue,
+    JNIEnv, jboolean, jbyteArray, jclass, jint, jlong, jlongArray, jobject, jobjectArray, jstring, jvalue,
 };
 
 use crate::agent::{self, Agent, lock};
@@ -82,7 +81,9 @@ unsafe extern "system" fn fields(jni: *mut JNIEnv, _class: jclass, declaring: jc
             if modifiers & 0x0010 != 0 {
                 flags.push('f');
             }
-            if is_static && (is_framework(&class) || class.starts_with("java.lang.Untether")) || agent.options.ignore.matches(&full) {
+            if is_static && (is_framework(&class) || class.starts_with("java.lang.Untether"))
+                || agent.options.ignore.matches(&full)
+            {
                 flags.push('x');
             }
             if agent.options.opaque.matches(&full) {
@@ -119,11 +120,8 @@ unsafe extern "system" fn field(jni: *mut JNIEnv, _class: jclass, number: jint, 
         let found = agent::get().and_then(|agent| field_name(agent, number, is_static != 0));
         let Some((_, name)) = found else { return ptr::null_mut() };
         let owner = String::from_utf8_lossy(&name.owner).replace('/', ".");
-        let text = format!(
-            "{owner} {} {}",
-            String::from_utf8_lossy(&name.name),
-            String::from_utf8_lossy(&name.descriptor)
-        );
+        let text =
+            format!("{owner} {} {}", String::from_utf8_lossy(&name.name), String::from_utf8_lossy(&name.descriptor));
         java_string(jni, &text)
     })
 }

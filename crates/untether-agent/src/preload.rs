@@ -31,15 +31,8 @@ const NOT_TESTS: &[&str] = &[
 ];
 
 type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
-type StartMain = unsafe extern "C" fn(
-    Main,
-    c_int,
-    *mut *mut c_char,
-    *mut c_void,
-    *mut c_void,
-    *mut c_void,
-    *mut c_void,
-) -> c_int;
+type StartMain =
+    unsafe extern "C" fn(Main, c_int, *mut *mut c_char, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int;
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
@@ -120,8 +113,7 @@ fn restore_environment() {
         while !at.is_null() && !(*at).is_null() {
             let entry = CStr::from_ptr(*at).to_bytes();
             let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
-            let is_ours =
-                [AGENT, OPTIONS, PRELOAD_BEFORE, PRELOAD].iter().any(|ours| ours.as_bytes() == name);
+            let is_ours = [AGENT, OPTIONS, PRELOAD_BEFORE, PRELOAD].iter().any(|ours| ours.as_bytes() == name);
             if !is_ours {
                 kept.push(*at);
             }

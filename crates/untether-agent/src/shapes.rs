@@ -10,8 +10,11 @@ use crate::agent::lock;
 use crate::class_path::ClassPath;
 use crate::image::Image;
 
+/// By internal name; `None` for classes that could not be found.
+type Known = HashMap<Box<[u8]>, Option<Arc<ClassShape>>>;
+
 pub(crate) struct Shapes {
-    known: Mutex<HashMap<Box<[u8]>, Option<Arc<ClassShape>>>>,
+    known: Mutex<Known>,
     image: Option<Image>,
     class_path_text: String,
     class_path: OnceLock<Mutex<ClassPath>>,

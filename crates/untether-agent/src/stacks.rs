@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use untether_wire::{Frame, StackFrame};
 
 use crate::agent::Agent;
-use crate::jvm::RawFrame;
+use crate::jvm::{MethodDescription, RawFrame};
 
 /// Frames kept of a stack: enough to reach the test from library code.
 const DEEPEST: usize = 48;
@@ -55,7 +55,7 @@ impl Stacks {
     }
 
     fn describe(&mut self, method: usize, agent: &Agent) -> Option<Method> {
-        let (class, name, file, mut lines) = agent.jvmti.describe_method(method)?;
+        let MethodDescription { class, name, file, mut lines } = agent.jvmti.describe_method(method)?;
         if class.starts_with("java.lang.Untether") {
             return None;
         }

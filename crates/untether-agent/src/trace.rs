@@ -17,9 +17,8 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn create(directory: &Path) -> io::Result<Self> {
-        let nanos = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |elapsed| elapsed.as_nanos());
+        let nanos =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos());
         let path = directory.join(format!("{}-{nanos}.trace", std::process::id()));
         let mut file = OpenOptions::new().append(true).create_new(true).open(path)?;
         file.write_all(&HEADER)?;

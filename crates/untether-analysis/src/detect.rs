@@ -238,8 +238,16 @@ impl<'t> Analysis<'t> {
         let Some(&unit) = self.unit_of.get(&actor) else { return };
         let labels = if is_lazy { vec![Label::Lazy] } else { Vec::new() };
         let stack = self.stacks.number(self.trace, stack);
-        let access =
-            Access { resource: 0, unit, position, mode: AccessMode::Write, source: None, stack, source_stack: None, labels };
+        let access = Access {
+            resource: 0,
+            unit,
+            position,
+            mode: AccessMode::Write,
+            source: None,
+            stack,
+            source_stack: None,
+            labels,
+        };
         self.open_writes.entry(slot).or_default().push(self.accesses.len());
         self.accesses.push((slot, access));
     }

@@ -70,8 +70,18 @@ const fn operand_table() -> [u8; 256] {
     while op <= 0xc9 {
         table[op] = match op as u8 {
             opcode::BIPUSH | opcode::LDC | 0x15..=0x19 | 0x36..=0x3a | opcode::RET | 0xbc => 1,
-            opcode::SIPUSH | 0x13 | 0x14 | opcode::IINC | 0x99..=0xa8 | 0xb2..=0xb8 | 0xbb | 0xbd | 0xc0 | 0xc1
-            | 0xc6 | 0xc7 => 2,
+            opcode::SIPUSH
+            | 0x13
+            | 0x14
+            | opcode::IINC
+            | 0x99..=0xa8
+            | 0xb2..=0xb8
+            | 0xbb
+            | 0xbd
+            | 0xc0
+            | 0xc1
+            | 0xc6
+            | 0xc7 => 2,
             0xc5 => 3,
             opcode::INVOKEINTERFACE | 0xba | 0xc8 | 0xc9 => 4,
             opcode::TABLESWITCH | opcode::LOOKUPSWITCH | opcode::WIDE => VARIABLE,
@@ -176,9 +186,7 @@ impl Instruction<'_> {
     /// The words of a switch after its padding: default, then bounds or pairs.
     pub(crate) fn switch_words(&self) -> impl Iterator<Item = i32> + use<'_> {
         let padding = switch_padding(self.pc);
-        self.bytes[1 + padding..]
-            .chunks_exact(4)
-            .map(|word| i32::from_be_bytes([word[0], word[1], word[2], word[3]]))
+        self.bytes[1 + padding..].chunks_exact(4).map(|word| i32::from_be_bytes([word[0], word[1], word[2], word[3]]))
     }
 
     fn switch_offsets(&self) -> Vec<i32> {

@@ -29,7 +29,11 @@ pub enum Entry<'a> {
     Utf8(&'a [u8]),
     Class(&'a [u8]),
     /// Field, method or interface method: owner, name, descriptor.
-    Ref { owner: &'a [u8], name: &'a [u8], descriptor: &'a [u8] },
+    Ref {
+        owner: &'a [u8],
+        name: &'a [u8],
+        descriptor: &'a [u8],
+    },
     /// `Long` or `Double`: loaded with `ldc2_w`.
     Wide,
     Other,
@@ -122,10 +126,7 @@ impl<'a> ConstantPool<'a> {
 
     fn raw(&self, index: u16) -> Result<(u8, Reader<'a>)> {
         let offset = self.offsets.get(usize::from(index)).copied().unwrap_or(u32::MAX);
-        let bytes = self
-            .original
-            .get(offset as usize..)
-            .ok_or(Error::BadPoolIndex { index, expected: "constant" })?;
+        let bytes = self.original.get(offset as usize..).ok_or(Error::BadPoolIndex { index, expected: "constant" })?;
         let mut reader = Reader::new(bytes);
         Ok((reader.u1()?, reader))
     }

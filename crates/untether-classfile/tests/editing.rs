@@ -52,7 +52,12 @@ fn pcs(code: &Code<'_>) -> Vec<u32> {
     code.instructions().map(|instruction| instruction.unwrap().pc).collect()
 }
 
-fn apply(code: &Code<'_>, edits: &Edits, handler: Option<&[u8]>, pool: &mut ConstantPool<'_>) -> Result<Vec<u8>, Error> {
+fn apply(
+    code: &Code<'_>,
+    edits: &Edits,
+    handler: Option<&[u8]>,
+    pool: &mut ConstantPool<'_>,
+) -> Result<Vec<u8>, Error> {
     let pcs = pcs(code);
     let mut editor = CodeEditor::new(code);
     for (&position, nops) in edits {
@@ -263,8 +268,13 @@ fn the_end_of_a_range_stays_before_what_is_inserted_there() {
 fn an_edit_between_two_instructions_is_refused() {
     let class = &classes()[0];
     let mut pool = ClassFile::parse(&class.bytes).unwrap().pool;
-    let code =
-        Code { max_stack: 1, max_locals: 0, bytes: &[0x10, 0, 0x57, 0xb1], exceptions: Vec::new(), attributes: Vec::new() };
+    let code = Code {
+        max_stack: 1,
+        max_locals: 0,
+        bytes: &[0x10, 0, 0x57, 0xb1],
+        exceptions: Vec::new(),
+        attributes: Vec::new(),
+    };
     let mut editor = CodeEditor::new(&code);
     editor.before(1, &[Step::NOP]);
     assert_eq!(editor.apply(&mut pool), Err(Error::BadTarget { pc: 1 }));

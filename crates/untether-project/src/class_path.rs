@@ -22,7 +22,8 @@ pub enum ClassPathError {
 }
 
 /// Surefire's default names.
-const DEFAULT_PATTERNS: &[&str] = &["**.*Test", "**.Test*", "**.*Tests", "**.*TestCase", "*Test", "Test*", "*Tests", "*TestCase"];
+const DEFAULT_PATTERNS: &[&str] =
+    &["**.*Test", "**.Test*", "**.*Tests", "**.*TestCase", "*Test", "Test*", "*Tests", "*TestCase"];
 
 /// Names of test classes, sorted. Looks in `scan`, or else in the folders of the class path and in jars
 /// whose name says that they hold tests. Nested classes are left to their outer class.

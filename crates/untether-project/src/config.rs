@@ -61,8 +61,7 @@ impl Config {
 }
 
 fn parse(text: &str, path: &Path) -> Result<File, ConfigError> {
-    toml::from_str(text)
-        .map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), message: error.to_string() })
+    toml::from_str(text).map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), message: error.to_string() })
 }
 
 #[cfg(test)]

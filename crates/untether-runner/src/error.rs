@@ -7,7 +7,9 @@ use std::path::PathBuf;
 pub enum RunnerError {
     #[error("cannot start '{program}': {source}; is it installed and on the PATH?")]
     CannotStart { program: String, source: io::Error },
-    #[error("no JDK found: '{java}' cannot be started ({source}); install a JDK of 17 or newer, set JAVA_HOME or use --java")]
+    #[error(
+        "no JDK found: '{java}' cannot be started ({source}); install a JDK of 17 or newer, set JAVA_HOME or use --java"
+    )]
     NoJava { java: PathBuf, source: io::Error },
     #[error(
         "the agent {path} is missing; it must lie beside the untether executable (build both with 'cargo build --release')"

@@ -54,20 +54,15 @@ pub struct Watched {
 pub fn agent_library() -> Result<PathBuf, RunnerError> {
     let path = match std::env::var_os("UNTETHER_AGENT_LIBRARY") {
         Some(path) => PathBuf::from(path),
-        None => std::env::current_exe()
-            .unwrap_or_default()
-            .parent()
-            .unwrap_or(Path::new(""))
-            .join("libuntether_agent.so"),
+        None => {
+            std::env::current_exe().unwrap_or_default().parent().unwrap_or(Path::new("")).join("libuntether_agent.so")
+        }
     };
     if path.exists() { Ok(path) } else { Err(RunnerError::NoAgent { path }) }
 }
 
 /// Runs the command to its end. `observe` is called several times a second.
-pub fn watch(
-    request: WatchRequest<'_>,
-    mut observe: impl FnMut(&Progress, &[Output]),
-) -> Result<Watched, RunnerError> {
+pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Output])) -> Result<Watched, RunnerError> {
     let agent = agent_library()?;
     let options_path = write_options(request.config, request.directory)?;
     let (mut command, is_build_tool) = match request.launcher {

@@ -11,9 +11,13 @@ pub enum StoreError {
     Empty { directory: PathBuf },
     #[error("cannot create {path}: {source}")]
     CannotCreate { path: PathBuf, source: io::Error },
-    #[error("the store {path} was written by a newer untether (version {found}, this one knows {known}): update untether, or name another folder with --store")]
+    #[error(
+        "the store {path} was written by a newer untether (version {found}, this one knows {known}): update untether, or name another folder with --store"
+    )]
     Newer { path: PathBuf, found: i64, known: i64 },
-    #[error("the store {path} cannot be used: {source}; if it is damaged, delete its folder: the next detect makes it anew")]
+    #[error(
+        "the store {path} cannot be used: {source}; if it is damaged, delete its folder: the next detect makes it anew"
+    )]
     Database { path: PathBuf, source: rusqlite::Error },
     #[error("the store {path} holds a value that cannot be read: {message}")]
     Corrupt { path: PathBuf, message: String },

@@ -92,9 +92,7 @@ impl Store {
         self.rows(
             "SELECT kind, name, display_name, status, nanos, message, trace FROM unit WHERE jvm = ?1 ORDER BY number",
             jvm,
-            |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
-            },
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?)),
             |(kind, name, display_name, status, nanos, message, trace): UnitRow| {
                 let outcome = match status {
                     Some(status) => Some(Outcome {

@@ -24,8 +24,7 @@ impl Store {
     pub fn add_run(&mut self, run: &NewRun<'_>) -> Result<i64, StoreError> {
         let path = self.path.clone();
         let failed = |source| StoreError::Database { path: path.clone(), source };
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         let number = insert_run(&transaction, run).map_err(failed)?;
         transaction
             .execute(
@@ -53,13 +52,7 @@ fn insert_run(transaction: &Transaction<'_>, run: &NewRun<'_>) -> rusqlite::Resu
 fn insert_jvm(transaction: &Transaction<'_>, run: i64, detection: &Detection) -> rusqlite::Result<()> {
     transaction.execute(
         "INSERT INTO jvm (run, launch, is_complete, notes, refusals) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![
-            run,
-            json(&detection.launch),
-            detection.is_complete,
-            json(&detection.notes),
-            json(&detection.refusals)
-        ],
+        params![run, json(&detection.launch), detection.is_complete, json(&detection.notes), json(&detection.refusals)],
     )?;
     let jvm = transaction.last_insert_rowid();
     let mut units = transaction.prepare(

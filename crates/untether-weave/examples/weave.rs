@@ -44,11 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let bytes = std::fs::read(from)?;
     let mut numbering = Counting::default();
-    let mut weaver = Weaver {
-        sets: ProbeSets { heap: true, boundaries: true },
-        resolver: &Nothing,
-        numbering: &mut numbering,
-    };
+    let mut weaver =
+        Weaver { sets: ProbeSets { heap: true, boundaries: true }, resolver: &Nothing, numbering: &mut numbering };
     let woven = weaver.weave(&bytes);
     std::fs::write(to, woven.bytes.unwrap_or(bytes))?;
     Ok(())

@@ -76,20 +76,8 @@ pub const HOOKS: &[Hook] = &[
     hook(RESULT, "startTest", "(Ljunit/framework/Test;)V", Moment::Exit, 13),
     hook(RESULT, "endTest", "(Ljunit/framework/Test;)V", Moment::Entry, 14),
     hook(RESULT, "addError", "(Ljunit/framework/Test;Ljava/lang/Throwable;)V", Moment::Entry, 15),
-    hook(
-        RESULT,
-        "addFailure",
-        "(Ljunit/framework/Test;Ljunit/framework/AssertionFailedError;)V",
-        Moment::Entry,
-        16,
-    ),
-    hook(
-        "org/junit/jupiter/engine/execution/DefaultTestInstances",
-        "<init>",
-        "(Ljava/util/List;)V",
-        Moment::Exit,
-        17,
-    ),
+    hook(RESULT, "addFailure", "(Ljunit/framework/Test;Ljunit/framework/AssertionFailedError;)V", Moment::Entry, 16),
+    hook("org/junit/jupiter/engine/execution/DefaultTestInstances", "<init>", "(Ljava/util/List;)V", Moment::Exit, 17),
     hook(
         "org/junit/jupiter/engine/config/DefaultJupiterConfiguration",
         "isParallelExecutionEnabled",
@@ -97,13 +85,7 @@ pub const HOOKS: &[Hook] = &[
         Moment::Result,
         0,
     ),
-    hook(
-        PARENT_RUNNER,
-        "setScheduler",
-        "(Lorg/junit/runners/model/RunnerScheduler;)V",
-        Moment::Scheduler,
-        0,
-    ),
+    hook(PARENT_RUNNER, "setScheduler", "(Lorg/junit/runners/model/RunnerScheduler;)V", Moment::Scheduler, 0),
 ];
 
 /// Packages of test frameworks and build tools: hooked, but their own state is not tracked.

@@ -3,8 +3,8 @@
 use untether_classfile::{ClassFile, Code, CodeEditor, Entry, Instruction, Result, opcode};
 
 use crate::probe::{self, Probe};
-use crate::shape::{FieldShape, Resolver, resolve_field};
 use crate::redundancy::{Key, Requests};
+use crate::shape::{FieldShape, Resolver, resolve_field};
 use crate::values::{NOBODY, THIS, Value, Values, parameters, slots_of};
 use crate::weaver::Numbering;
 
@@ -144,10 +144,9 @@ impl Pass<'_, '_, '_, '_> {
                 self.pending_news += 1;
                 Ok(())
             }
-            (
-                opcode::INVOKEVIRTUAL..=opcode::INVOKEINTERFACE,
-                Some(Entry::Ref { owner, name, descriptor }),
-            ) => self.call(instruction, owner, name, descriptor),
+            (opcode::INVOKEVIRTUAL..=opcode::INVOKEINTERFACE, Some(Entry::Ref { owner, name, descriptor })) => {
+                self.call(instruction, owner, name, descriptor)
+            }
             _ => Ok(()),
         }
     }
@@ -303,7 +302,8 @@ impl Pass<'_, '_, '_, '_> {
             self.requests.replace(at.pc, call.to_vec());
             return Ok(());
         }
-        if name == b"clone" && descriptor == b"()Ljava/lang/Object;"
+        if name == b"clone"
+            && descriptor == b"()Ljava/lang/Object;"
             && matches!(at.opcode, opcode::INVOKEVIRTUAL | opcode::INVOKESPECIAL)
         {
             let mut bytes = vec![opcode::DUP];
@@ -311,7 +311,9 @@ impl Pass<'_, '_, '_, '_> {
             self.always_before(at.pc, bytes, 1);
             return Ok(());
         }
-        if owner == SYSTEM && let Some((_, field, descriptor)) = WRITTEN_BY_VM.iter().find(|(method, ..)| *method == name) {
+        if owner == SYSTEM
+            && let Some((_, field, descriptor)) = WRITTEN_BY_VM.iter().find(|(method, ..)| *method == name)
+        {
             let number = self.numbering.static_field(SYSTEM, field, descriptor);
             let bytes = self.numbered_call(number, probe::STATIC_WRITE)?;
             self.always_before(at.pc, bytes, 1);
@@ -401,7 +403,8 @@ impl Pass<'_, '_, '_, '_> {
             d if d.starts_with(b"(Ljava/lang/Object;)") && self.method.method_name.starts_with(b"get") => {
                 probe::REFLECTIVE_READ
             }
-            d if d.starts_with(b"(Ljava/lang/Object;") && d.ends_with(b")V")
+            d if d.starts_with(b"(Ljava/lang/Object;")
+                && d.ends_with(b")V")
                 && self.method.method_name.starts_with(b"set") =>
             {
                 probe::REFLECTIVE_WRITE

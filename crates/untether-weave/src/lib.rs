@@ -7,10 +7,10 @@
 pub mod boundary;
 pub mod foundation;
 mod heap;
-mod values;
 pub mod probe;
 mod redundancy;
 mod shape;
+mod values;
 mod weaver;
 
 pub use shape::{ClassShape, FieldShape, Resolver, resolve_field};

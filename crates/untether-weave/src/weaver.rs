@@ -62,8 +62,7 @@ impl Weaver<'_> {
             return Ok(Woven::default());
         }
         let is_framework = boundary::is_framework(&name);
-        let hooks: Vec<&Hook> =
-            if self.sets.boundaries { boundary::hooks_of(&name).collect() } else { Vec::new() };
+        let hooks: Vec<&Hook> = if self.sets.boundaries { boundary::hooks_of(&name).collect() } else { Vec::new() };
         let wants_heap = self.sets.heap && !is_framework;
         if !wants_heap && hooks.is_empty() {
             return Ok(Woven::default());
@@ -81,11 +80,8 @@ impl Weaver<'_> {
                 Err(reason) => {
                     let method_name = class.pool.utf8(method.name_index)?;
                     let descriptor = class.pool.utf8(method.descriptor_index)?;
-                    let label = format!(
-                        "{}{}",
-                        String::from_utf8_lossy(method_name),
-                        String::from_utf8_lossy(descriptor)
-                    );
+                    let label =
+                        format!("{}{}", String::from_utf8_lossy(method_name), String::from_utf8_lossy(descriptor));
                     refusals.push(Refusal { method: Some(label), reason });
                 }
             }
@@ -103,8 +99,7 @@ impl Weaver<'_> {
         wants_heap: bool,
         hooks: &[&Hook],
     ) -> Result<Option<(usize, Vec<u8>)>> {
-        let Some(position) = method.attributes.iter().position(|a| class.pool.utf8(a.name_index) == Ok(b"Code"))
-        else {
+        let Some(position) = method.attributes.iter().position(|a| class.pool.utf8(a.name_index) == Ok(b"Code")) else {
             return Ok(None);
         };
         let method_name = class.pool.utf8(method.name_index)?;

@@ -54,8 +54,7 @@ fn weave(bytes: &[u8], resolver: &dyn Resolver) -> Woven {
 
 /// What must hold of any bytes at all.
 fn exercise(bytes: &[u8]) {
-    let constants =
-        UnsafeConstants { address_size: 8, page_size: 4096, is_big_endian: false, allows_unaligned: true };
+    let constants = UnsafeConstants { address_size: 8, page_size: 4096, is_big_endian: false, allows_unaligned: true };
     let _ = constants.apply(bytes);
     let shape = ClassShape::parse(bytes).ok().map(|mut shape| {
         shape.interfaces.truncate(1);
@@ -76,12 +75,12 @@ fn damaged_classes_never_panic_or_hang() {
     let more = newest_jdk().classes("java.base/java/lang/reflect");
     classes.extend(more.into_iter().filter(|class| class.name.ends_with("/Field") || class.name.ends_with("/Array")));
     assert!(classes.len() > 100);
-    endure(classes, 60, exercise);
+    endure(classes, 600, exercise);
 }
 
 #[test]
 fn damaged_framework_classes_never_panic_or_hang() {
-    endure(framework(), 1_000, exercise);
+    endure(framework(), 20_000, exercise);
 }
 
 #[test]
@@ -118,8 +117,7 @@ fn framework() -> Vec<Class> {
 
 /// A class of that name with the hooked methods in it.
 fn stand_in(name: &'static str) -> Class {
-    const EMPTY: [u8; 24] =
-        [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 55, 0, 1, 0, 0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    const EMPTY: [u8; 24] = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 55, 0, 1, 0, 0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut class = ClassFile::parse(&EMPTY).unwrap();
     class.this_class = class.pool.add_class(name.as_bytes()).unwrap();
     class.super_class = class.pool.add_class(b"java/lang/Object").unwrap();
@@ -142,10 +140,8 @@ fn body(pool: &mut ConstantPool<'_>, returns_boolean: bool) -> Attribute<'static
     let exit: &[u8] = if returns_boolean { &[ICONST_1, opcode::IRETURN] } else { &[opcode::RETURN] };
     let target = 4 + exit.len() as u8;
     let bytes = [&[opcode::ALOAD_0, opcode::IFNULL, 0, target - 1], exit, exit].concat();
-    let frames = Attribute {
-        name_index: pool.add_utf8(b"StackMapTable").unwrap(),
-        content: Cow::Owned(vec![0, 1, target]),
-    };
+    let frames =
+        Attribute { name_index: pool.add_utf8(b"StackMapTable").unwrap(), content: Cow::Owned(vec![0, 1, target]) };
     let code = Code { max_stack: 1, max_locals: 3, bytes: &bytes, exceptions: Vec::new(), attributes: vec![frames] };
     Attribute { name_index: pool.add_utf8(b"Code").unwrap(), content: Cow::Owned(code.to_bytes()) }
 }

@@ -58,23 +58,78 @@ pub struct LaunchFrame {
 /// One event of a watched JVM. Numbers name actors, objects, slots and stacks of the same trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    Actor { number: u32, kind: ActorKind, parent: u32, name: String, detail: String },
+    Actor {
+        number: u32,
+        kind: ActorKind,
+        parent: u32,
+        name: String,
+        detail: String,
+    },
     /// `parent` is 0 for class mirrors and other roots; `place` is where in the parent it was found.
-    Object { number: u32, writer: u32, stack: u32, class: String, parent: u32, place: String },
-    Slot { number: u32, object: u32, place: String },
+    Object {
+        number: u32,
+        writer: u32,
+        stack: u32,
+        class: String,
+        parent: u32,
+        place: String,
+    },
+    Slot {
+        number: u32,
+        object: u32,
+        place: String,
+    },
     /// `pending_stack` is the write's, where the writer's segment has not ended yet.
-    Read { actor: u32, slot: u32, writer: u32, stack: u32, pending_stack: u32 },
-    Write { actor: u32, slot: u32, stack: u32, is_lazy: bool },
-    Restored { slot: u32, writer: u32 },
-    Outcome { actor: u32, status: OutcomeStatus, nanos: u64, message: String, trace: String },
-    Note { kind: String, text: String },
-    Started { actor: u32, nanos: u64 },
+    Read {
+        actor: u32,
+        slot: u32,
+        writer: u32,
+        stack: u32,
+        pending_stack: u32,
+    },
+    Write {
+        actor: u32,
+        slot: u32,
+        stack: u32,
+        is_lazy: bool,
+    },
+    Restored {
+        slot: u32,
+        writer: u32,
+    },
+    Outcome {
+        actor: u32,
+        status: OutcomeStatus,
+        nanos: u64,
+        message: String,
+        trace: String,
+    },
+    Note {
+        kind: String,
+        text: String,
+    },
+    Started {
+        actor: u32,
+        nanos: u64,
+    },
     Launch(LaunchFrame),
-    Method { number: u32, class: String, name: String, file: String },
+    Method {
+        number: u32,
+        class: String,
+        name: String,
+        file: String,
+    },
     /// Innermost frame first.
-    Stack { number: u32, frames: Vec<StackFrame> },
+    Stack {
+        number: u32,
+        frames: Vec<StackFrame>,
+    },
     /// A class, or a method of it, that could not be woven.
-    Refusal { class: String, method: String, reason: String },
+    Refusal {
+        class: String,
+        method: String,
+        reason: String,
+    },
     /// The JVM ended in an orderly way.
     End,
 }
@@ -365,12 +420,9 @@ impl Body<'_> {
                 stack: self.int()?,
                 pending_stack: self.int()?,
             },
-            WRITE => Frame::Write {
-                actor: self.int()?,
-                slot: self.int()?,
-                stack: self.int()?,
-                is_lazy: self.int()? != 0,
-            },
+            WRITE => {
+                Frame::Write { actor: self.int()?, slot: self.int()?, stack: self.int()?, is_lazy: self.int()? != 0 }
+            }
             RESTORED => Frame::Restored { slot: self.int()?, writer: self.int()? },
             OUTCOME => Frame::Outcome {
                 actor: self.int()?,
@@ -398,12 +450,9 @@ impl Body<'_> {
             }
             REFUSAL => Frame::Refusal { class: self.string()?, method: self.string()?, reason: self.string()? },
             END => Frame::End,
-            METHOD => Frame::Method {
-                number: self.int()?,
-                class: self.string()?,
-                name: self.string()?,
-                file: self.string()?,
-            },
+            METHOD => {
+                Frame::Method { number: self.int()?, class: self.string()?, name: self.string()?, file: self.string()? }
+            }
             _ => return Err(WireError::UnknownTag { tag }),
         })
     }
@@ -413,8 +462,7 @@ impl Body<'_> {
         let java = self.string()?;
         let arguments = (0..self.count()?).map(|_| self.string()).collect::<Result<_, _>>()?;
         let directory = self.string()?;
-        let environment =
-            (0..self.count()?).map(|_| Ok((self.string()?, self.string()?))).collect::<Result<_, _>>()?;
+        let environment = (0..self.count()?).map(|_| Ok((self.string()?, self.string()?))).collect::<Result<_, _>>()?;
         let java_version = self.string()?;
         Ok(Frame::Launch(LaunchFrame { pid, java, arguments, directory, environment, java_version }))
     }

@@ -39,8 +39,7 @@ impl AgentOptions {
         let mut trace_directory = None;
         let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
         for line in lines.filter(|line| !line.is_empty()) {
-            let (key, value) =
-                line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
+            let (key, value) = line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
             match key {
                 "trace_directory" => trace_directory = Some(PathBuf::from(value)),
                 "ignore" => ignore.push(value.to_owned()),
@@ -50,8 +49,7 @@ impl AgentOptions {
             }
         }
         Ok(AgentOptions {
-            trace_directory: trace_directory
-                .ok_or_else(|| WireError::Options("trace_directory is missing".into()))?,
+            trace_directory: trace_directory.ok_or_else(|| WireError::Options("trace_directory is missing".into()))?,
             ignore: Rules::new(ignore),
             opaque: Rules::new(opaque),
             immutable: Rules::new(immutable),

@@ -51,8 +51,7 @@ fn model_kind(kind: Kind) -> DependencyKind {
 
 /// An error that suggests the nearest names where no test has the given one.
 pub(crate) fn check_name(run: &StoredRun, given: &str) -> Result<(), Error> {
-    let names: BTreeSet<&str> =
-        run.detections.iter().flat_map(|d| &d.units).map(|unit| unit.name.as_str()).collect();
+    let names: BTreeSet<&str> = run.detections.iter().flat_map(|d| &d.units).map(|unit| unit.name.as_str()).collect();
     if names.iter().any(|name| view::is_named(name, given)) {
         return Ok(());
     }
@@ -77,9 +76,12 @@ fn print_dot(pairs: &[DependencyView]) {
     println!("}}");
 }
 
+/// A pair with the names of what lies between, below one root.
+type PairThrough<'p> = (&'p DependencyView, Vec<String>);
+
 /// One block per static root, most readers first: one field is one thing to fix.
 fn print_table(pairs: &[DependencyView]) {
-    let mut by_root: BTreeMap<(DependencyKind, &str), Vec<(&DependencyView, Vec<String>)>> = BTreeMap::new();
+    let mut by_root: BTreeMap<(DependencyKind, &str), Vec<PairThrough<'_>>> = BTreeMap::new();
     for pair in pairs {
         let mut of_pair: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for resource in &pair.resources {

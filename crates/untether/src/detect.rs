@@ -160,7 +160,10 @@ fn sum_up(detections: &[Detection]) {
     }
     let jvms = if detections.len() == 1 { "1 JVM".to_owned() } else { format!("{} JVMs", detections.len()) };
     eprintln!();
-    eprintln!("untether: watched {tests} tests in {jvms}{}", if failed > 0 { format!(", {failed} failed") } else { String::new() });
+    eprintln!(
+        "untether: watched {tests} tests in {jvms}{}",
+        if failed > 0 { format!(", {failed} failed") } else { String::new() }
+    );
     if pairs.is_empty() {
         eprintln!("untether: no test read what another had written");
     } else {

@@ -61,7 +61,10 @@ pub(crate) fn run(store: &Path, request: &DoctorArguments) -> Result<u8, Error> 
 }
 
 fn print(document: &Document) {
-    println!("java:  {}", document.java.as_deref().unwrap_or("not found: install a JDK of 17 or newer or set JAVA_HOME"));
+    println!(
+        "java:  {}",
+        document.java.as_deref().unwrap_or("not found: install a JDK of 17 or newer or set JAVA_HOME")
+    );
     println!("agent: {}", document.agent.as_deref().unwrap_or("not found beside the untether executable"));
     if document.jvms.is_empty() {
         println!("no run yet: 'untether detect' makes one");

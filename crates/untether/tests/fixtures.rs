@@ -82,10 +82,8 @@ struct Found {
 }
 
 fn found(store: &Path) -> Vec<Found> {
-    let output = untether(
-        store,
-        &["deps", "--format", "json", "--kind", "data", "--kind", "anti", "--kind", "candidate"],
-    );
+    let output =
+        untether(store, &["deps", "--format", "json", "--kind", "data", "--kind", "anti", "--kind", "candidate"]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -116,12 +114,8 @@ fn found(store: &Path) -> Vec<Found> {
 /// What is wrong with the fixture's result; empty if nothing.
 fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
     let mut wrong = Vec::new();
-    let wanted: BTreeSet<(&str, &str)> = expected
-        .dependencies
-        .iter()
-        .filter(|e| e.kind == "data")
-        .map(|e| (e.from.as_str(), e.to.as_str()))
-        .collect();
+    let wanted: BTreeSet<(&str, &str)> =
+        expected.dependencies.iter().filter(|e| e.kind == "data").map(|e| (e.from.as_str(), e.to.as_str())).collect();
     if expected.is_none != wanted.is_empty() {
         wrong.push("the fixture must say either 'none' or its data dependencies".to_owned());
     }
@@ -143,9 +137,10 @@ fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
         }
     }
     for lazy in &expected.lazy {
-        let is_labelled = found.iter().flat_map(|d| &d.resources).any(|(name, labels)| {
-            name.starts_with(lazy) && labels.iter().any(|label| label == "lazy")
-        });
+        let is_labelled = found
+            .iter()
+            .flat_map(|d| &d.resources)
+            .any(|(name, labels)| name.starts_with(lazy) && labels.iter().any(|label| label == "lazy"));
         if !is_labelled {
             wrong.push(format!("{lazy} is not labelled lazy"));
         }

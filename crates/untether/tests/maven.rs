@@ -46,12 +46,13 @@ fn the_bookshop_shows_its_hidden_dependencies_and_their_stacks() {
         ("bookshop.OrderTest#turkishReceiptsHaveADecimalComma", "bookshop.StockListTest#poetryStandsOnItsOwnShelf"),
     ]);
     assert_eq!(pairs(&project), expected);
-    let why = untether(
-        &project,
-        &["why", "CartTest#checkingOutPlacesAnOrder", "OrderTest#theNextOrderGetsTheNextNumber"],
-    );
+    let why =
+        untether(&project, &["why", "CartTest#checkingOutPlacesAnOrder", "OrderTest#theNextOrderGetsTheNextNumber"]);
     let why = String::from_utf8_lossy(&why.stdout).into_owned();
-    assert!(why.contains("Order.lastNumber") && why.contains("CartTest.java:") && why.contains("OrderTest.java:"), "{why}");
+    assert!(
+        why.contains("Order.lastNumber") && why.contains("CartTest.java:") && why.contains("OrderTest.java:"),
+        "{why}"
+    );
     // The launch context of the forked JVM is kept, without what we put into its environment.
     let store = std::fs::read(project.join(".untether/store.sqlite")).unwrap();
     let holds = |text: &[u8]| store.windows(text.len()).any(|window| window == text);
@@ -73,7 +74,22 @@ fn a_reactor_with_a_literal_arg_line_and_several_forks_is_watched() {
 #[test]
 fn a_jvm_for_each_class_has_no_dependencies_between_classes() {
     let project = copy_of("reactor", "reactor-no-reuse");
-    let output = untether(&project, &["detect", "--", "mvn", "-q", "-B", "test", "-pl", "legacy", "-DreuseForks=false", "-DforkCount=1", "-Dmaven.test.failure.ignore=true"]);
+    let output = untether(
+        &project,
+        &[
+            "detect",
+            "--",
+            "mvn",
+            "-q",
+            "-B",
+            "test",
+            "-pl",
+            "legacy",
+            "-DreuseForks=false",
+            "-DforkCount=1",
+            "-Dmaven.test.failure.ignore=true",
+        ],
+    );
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(pairs(&project), owned(&[]));
 }

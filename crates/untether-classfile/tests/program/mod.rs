@@ -146,7 +146,13 @@ fn length(code: &[u8], pc: usize) -> usize {
     match code[pc] {
         0xaa => first_word + 12 + 4 * (word(code, first_word + 8) - word(code, first_word + 4) + 1) as usize - pc,
         0xab => first_word + 8 + 8 * word(code, first_word + 4) as usize - pc,
-        0xc4 => if code[pc + 1] == 0x84 { 6 } else { 4 },
+        0xc4 => {
+            if code[pc + 1] == 0x84 {
+                6
+            } else {
+                4
+            }
+        }
         // bipush, ldc, loads, stores, ret, newarray
         0x10 | 0x12 | 0x15..=0x19 | 0x36..=0x3a | 0xa9 | 0xbc => 2,
         // sipush, ldc_w, ldc2_w, iinc, jumps, members, new, anewarray, checkcast, instanceof, null tests

@@ -146,7 +146,9 @@ impl Jdk {
         let complaints = thread::scope(|scope| {
             let workers: Vec<_> = files
                 .chunks(files.len().div_ceil(cores).max(1))
-                .map(|part| scope.spawn(|| part.iter().filter_map(|file| self.complaint(file, &check)).take(5).collect()))
+                .map(|part| {
+                    scope.spawn(|| part.iter().filter_map(|file| self.complaint(file, &check)).take(5).collect())
+                })
                 .collect();
             workers.into_iter().flat_map(|worker| -> Vec<String> { worker.join().unwrap() }).collect()
         });

@@ -74,8 +74,8 @@ pub fn class_path_of(pom: &Path, name: &str) -> String {
     let file = scratch("class-paths").join(format!("{name}.txt"));
     let pom_time = std::fs::metadata(pom).unwrap().modified().unwrap();
     let is_fresh = std::fs::metadata(&file).and_then(|m| m.modified()).is_ok_and(|time| time > pom_time);
-    let is_usable = is_fresh
-        && std::fs::read_to_string(&file).is_ok_and(|cp| cp.split(':').all(|jar| Path::new(jar).exists()));
+    let is_usable =
+        is_fresh && std::fs::read_to_string(&file).is_ok_and(|cp| cp.split(':').all(|jar| Path::new(jar).exists()));
     if !is_usable {
         let status = Command::new("mvn")
             .args(["-q", "-B", "-f"])
@@ -93,7 +93,19 @@ pub fn compile(home: &Path, class_path: &str, sources: &[PathBuf], out: &Path) {
     let _ = std::fs::remove_dir_all(out);
     std::fs::create_dir_all(out).unwrap();
     let output = Command::new(home.join("bin/javac"))
-        .args(["-nowarn", "-Xlint:none", "-source", "11", "-target", "11", "-parameters", "-g", "-cp", class_path, "-d"])
+        .args([
+            "-nowarn",
+            "-Xlint:none",
+            "-source",
+            "11",
+            "-target",
+            "11",
+            "-parameters",
+            "-g",
+            "-cp",
+            class_path,
+            "-d",
+        ])
         .arg(out)
         .args(sources)
         .output()
