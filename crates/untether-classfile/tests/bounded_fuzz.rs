@@ -1,5 +1,7 @@
 //! Damaged class files are refused or kept as they are; nothing panics and nothing hangs.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use support::mutation::endure;

@@ -2,6 +2,8 @@
 //!
 //! Edits are runs of `nop`, so that the expected program is the original one with `nop`s in it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod program;
 mod support;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use untether_model::Trace;
 use untether_project::Config;
@@ -32,6 +32,8 @@ pub struct WatchRequest<'r> {
     pub config: &'r Config,
     /// An empty folder for this run's files.
     pub directory: &'r Path,
+    /// After this long the command and all that it started are ended; what was seen is kept.
+    pub timeout: Option<Duration>,
     /// Whether the command's output comes back as events, or goes straight to our own streams.
     pub captures_output: bool,
 }
@@ -47,6 +49,7 @@ pub enum Output {
 #[derive(Debug)]
 pub struct Watched {
     pub status: ExitStatus,
+    pub has_timed_out: bool,
     pub traces: Vec<Trace>,
 }
 
@@ -81,6 +84,8 @@ pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Out
     let mut child = command.spawn().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
     let output = forward_output(&mut child);
     let mut gathered = Gathered::default();
+    let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
+    let mut has_timed_out = false;
     let status = loop {
         let ended = child.try_wait().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
         let lines: Vec<Output> = match ended {
@@ -93,11 +98,25 @@ pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Out
         if let Some(status) = ended {
             break status;
         }
+        if !has_timed_out && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            has_timed_out = true;
+            end_tree(child.id());
+        }
         thread::sleep(POLL);
     };
     gathered.poll(request.directory)?;
     observe(gathered.progress(), &[]);
-    Ok(Watched { status, traces: gathered.into_traces() })
+    Ok(Watched { status, has_timed_out, traces: gathered.into_traces() })
+}
+
+/// Kills a process that we started and everything below it, leaves first.
+fn end_tree(process: u32) {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    for child in children.split_whitespace().filter_map(|number| number.parse().ok()) {
+        end_tree(child);
+    }
+    // It may be gone already.
+    let _ = Command::new("kill").arg("-KILL").arg(process.to_string()).stderr(Stdio::null()).status();
 }
 
 fn drain(output: &Receiver<Output>) -> Vec<Output> {

@@ -298,8 +298,13 @@ impl Pass<'_, '_, '_, '_> {
             return Ok(());
         }
         if owner == b"java/lang/System" && name == b"arraycopy" {
-            let call = probe::ARRAY_COPY.call(&mut self.class.pool)?;
-            self.requests.replace(at.pc, call.to_vec());
+            let homes = self.homes(&parameters(descriptor))?;
+            let mut bytes = Vec::new();
+            spill(&mut bytes, &homes);
+            reload(&mut bytes, &homes);
+            bytes.extend(probe::ARRAY_COPY.call(&mut self.class.pool)?);
+            reload(&mut bytes, &homes);
+            self.always_before(at.pc, bytes, 0);
             return Ok(());
         }
         if name == b"clone"
@@ -337,26 +342,27 @@ impl Pass<'_, '_, '_, '_> {
             // `put*`, `setMemory`, `copyMemory`: whatever is not a known read counts as a write.
             _ => probe::UNSAFE_WRITE,
         };
-        let parameters = parameters(descriptor);
-        let mut local = self.code.max_locals;
-        let mut homes = Vec::new();
-        for parameter in &parameters[1..] {
-            homes.push((*parameter, local));
-            local = local.checked_add(slots_of(parameter) as u16).ok_or(untether_classfile::Error::LimitExceeded)?;
-        }
+        let homes = self.homes(&parameters(descriptor)[1..])?;
         let mut bytes = Vec::new();
-        for (parameter, home) in homes.iter().rev() {
-            move_local(&mut bytes, parameter, *home, true);
-        }
+        spill(&mut bytes, &homes);
         bytes.push(opcode::DUP);
-        move_local(&mut bytes, homes[0].0, homes[0].1, false);
+        reload(&mut bytes, &homes[..1]);
         bytes.extend(probe.call(&mut self.class.pool)?);
-        for (parameter, home) in &homes {
-            move_local(&mut bytes, parameter, *home, false);
-        }
-        self.editor.need_locals(local - self.code.max_locals);
+        reload(&mut bytes, &homes);
         self.always_before(at.pc, bytes, 3);
         Ok(())
+    }
+
+    /// A fresh local for each of the values on top of the stack, given by their descriptors.
+    fn homes<'d>(&mut self, descriptors: &[&'d [u8]]) -> Result<Vec<(&'d [u8], u16)>> {
+        let mut local = self.code.max_locals;
+        let mut homes = Vec::with_capacity(descriptors.len());
+        for descriptor in descriptors {
+            homes.push((*descriptor, local));
+            local = local.checked_add(slots_of(descriptor) as u16).ok_or(untether_classfile::Error::LimitExceeded)?;
+        }
+        self.editor.need_locals(local - self.code.max_locals);
+        Ok(homes)
     }
 
     /// The methods that the hidden code of method handles calls on its way to a field.
@@ -379,17 +385,13 @@ impl Pass<'_, '_, '_, '_> {
     /// `Array.get*` and `Array.set*` are native.
     fn reflective_array(&mut self, at: &Instruction<'_>, name: &[u8], descriptor: &[u8]) -> Result<()> {
         let probe = if name.starts_with(b"get") { probe::ARRAY_READ } else { probe::ARRAY_WRITE };
-        let value = parameters(descriptor).get(2).copied();
+        let parameters = parameters(descriptor);
+        let homes = self.homes(parameters.get(2..).unwrap_or_default())?;
         let mut bytes = Vec::new();
-        if let Some(value) = value {
-            move_local(&mut bytes, value, self.code.max_locals, true);
-        }
+        spill(&mut bytes, &homes);
         bytes.push(opcode::DUP2);
         bytes.extend(probe.call(&mut self.class.pool)?);
-        if let Some(value) = value {
-            move_local(&mut bytes, value, self.code.max_locals, false);
-            self.editor.need_locals(slots_of(value) as u16);
-        }
+        reload(&mut bytes, &homes);
         self.always_before(at.pc, bytes, 2);
         Ok(())
     }
@@ -431,6 +433,18 @@ impl Pass<'_, '_, '_, '_> {
         }
         bytes.extend(probe.call(&mut self.class.pool)?);
         Ok(bytes)
+    }
+}
+
+fn spill(bytes: &mut Vec<u8>, homes: &[(&[u8], u16)]) {
+    for (descriptor, home) in homes.iter().rev() {
+        move_local(bytes, descriptor, *home, true);
+    }
+}
+
+fn reload(bytes: &mut Vec<u8>, homes: &[(&[u8], u16)]) {
+    for (descriptor, home) in homes {
+        move_local(bytes, descriptor, *home, false);
     }
 }
 

@@ -25,7 +25,6 @@ pub(crate) struct Key {
 enum Edit {
     Before(Vec<u8>),
     After(Vec<u8>),
-    Replace(Vec<u8>),
 }
 
 #[derive(Debug)]
@@ -134,10 +133,6 @@ impl Requests {
         self.requests.push(Request { block: self.current, pc, key, edit });
     }
 
-    pub(crate) fn replace(&mut self, pc: u32, bytes: Vec<u8>) {
-        self.requests.push(Request { block: self.current, pc, key: None, edit: Edit::Replace(bytes) });
-    }
-
     /// Inserts what no earlier probe makes redundant.
     pub(crate) fn insert_needed(&self, editor: &mut CodeEditor<'_, '_>) {
         let available = self.available();
@@ -158,7 +153,6 @@ impl Requests {
             match &request.edit {
                 Edit::Before(bytes) => editor.before(request.pc, bytes),
                 Edit::After(bytes) => editor.after(request.pc, bytes),
-                Edit::Replace(bytes) => editor.replace(request.pc, bytes),
             }
         }
     }

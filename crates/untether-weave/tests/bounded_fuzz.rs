@@ -1,5 +1,7 @@
 //! Damaged class files are woven, refused or left alone; nothing panics and nothing hangs.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "../../untether-classfile/tests/support/mod.rs"]
 mod support;
 
@@ -75,12 +77,12 @@ fn damaged_classes_never_panic_or_hang() {
     let more = newest_jdk().classes("java.base/java/lang/reflect");
     classes.extend(more.into_iter().filter(|class| class.name.ends_with("/Field") || class.name.ends_with("/Array")));
     assert!(classes.len() > 100);
-    endure(classes, 600, exercise);
+    endure(classes, 60, exercise);
 }
 
 #[test]
 fn damaged_framework_classes_never_panic_or_hang() {
-    endure(framework(), 20_000, exercise);
+    endure(framework(), 1_000, exercise);
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn tokens(pattern: &str) -> Vec<Token> {
 
 /// Adds the positions that are reached by letting stars stand for nothing.
 fn settle(tokens: &[Token], mut positions: BTreeSet<usize>) -> BTreeSet<usize> {
-    for position in 0..tokens.len() {
-        if positions.contains(&position) && matches!(tokens[position], Token::Anything | Token::WithinName) {
+    for (position, token) in tokens.iter().enumerate() {
+        if positions.contains(&position) && matches!(token, Token::Anything | Token::WithinName) {
             positions.insert(position + 1);
         }
     }

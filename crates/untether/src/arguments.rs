@@ -62,6 +62,9 @@ pub(crate) struct DetectArguments {
     /// An option for the JVM; may be repeated
     #[arg(long, value_name = "OPTION", requires = "classpath", allow_hyphen_values = true)]
     pub(crate) jvm_arg: Vec<String>,
+    /// End the run after this many seconds and keep what was seen until then
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
     /// Do not show progress or the summary
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use untether_analysis::dependencies;
 use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind};
@@ -26,6 +26,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         launcher,
         config: &config,
         directory: &scratch.path,
+        timeout: request.timeout.map(Duration::from_secs),
         captures_output: display.captures_output(),
     };
     let watched = watch(watch_request, |progress, output| display.update(progress, output));
@@ -49,6 +50,11 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
     if !request.quiet {
         sum_up(&detections);
     }
+    if let (true, Some(seconds)) = (watched.has_timed_out, request.timeout) {
+        return Err(Error::Failed(format!(
+            "the tests did not end within {seconds} s and were killed; what they did until then was stored"
+        )));
+    }
     Ok(exit_code(watched.status))
 }
 
@@ -59,6 +65,7 @@ struct Scratch {
 
 impl Scratch {
     fn create(store: &Path) -> Result<Self, Error> {
+        remove_stale(store);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
         let path = store.join(format!("run-{}-{nanos}", std::process::id()));
         let failed = |error: std::io::Error| Error::Failed(format!("cannot create {}: {error}", path.display()));
@@ -66,6 +73,19 @@ impl Scratch {
         // Test JVMs have working folders of their own.
         let path = path.canonicalize().map_err(failed)?;
         Ok(Scratch { path })
+    }
+}
+
+/// Removes the folders of runs whose process is gone: they were killed.
+fn remove_stale(store: &Path) {
+    let Ok(entries) = std::fs::read_dir(store) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix("run-").and_then(|rest| rest.split('-').next());
+        if owner.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            // Whoever comes next may try again.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 

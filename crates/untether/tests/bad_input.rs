@@ -106,6 +106,34 @@ fn a_jvm_that_dies_in_a_test_is_reported_and_its_tests_are_kept() {
 }
 
 #[test]
+fn tests_that_hang_are_ended_and_what_they_did_is_kept() {
+    let directory = folder("hangs");
+    let source = directory.join("HangsTest.java");
+    std::fs::write(
+        &source,
+        "import org.junit.jupiter.api.*;
+         @TestMethodOrder(MethodOrderer.MethodName.class)
+         class HangsTest {
+             @Test void a() {}
+             @Test void b() throws Exception { new java.util.concurrent.CountDownLatch(1).await(); }
+         }",
+    )
+    .unwrap();
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    let classes = directory.join("classes");
+    compile(jdks().first().unwrap(), &libraries, &[source], &classes);
+    // A folder that a killed run left behind goes away with the next run.
+    std::fs::create_dir_all(directory.join(".untether/run-999999999-1")).unwrap();
+    let class_path = format!("{}:{libraries}", classes.display());
+    fails(&directory, &["detect", "--timeout", "20", "--classpath", &class_path], 3, "did not end within 20 s");
+    let deps = untether(&directory, &["deps", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&deps.stdout).unwrap();
+    assert_eq!(document["tests"][0]["outcome"], "passed");
+    assert_eq!(document["tests"][1]["outcome"], "aborted");
+    assert!(!directory.join(".untether/run-999999999-1").exists());
+}
+
+#[test]
 fn two_runs_at_once_share_a_store() {
     let directory = folder("two-at-once");
     let class_path = suite();

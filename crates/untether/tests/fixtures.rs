@@ -148,8 +148,8 @@ fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
     wrong
 }
 
-fn check(fixture: &Fixture, home: &Path, class_path: &str) -> Vec<String> {
-    let run = scratch("fixtures").join(format!("{}-{}", fixture.name, feature_version(home)));
+fn check(fixture: &Fixture, home: &Path, class_path: &str, way: &str) -> Vec<String> {
+    let run = scratch("fixtures").join(format!("{}-{way}-{}", fixture.name, feature_version(home)));
     let _ = std::fs::remove_dir_all(&run);
     std::fs::create_dir_all(&run).unwrap();
     let include = format!("fixture.{}.*Test", fixture.name);
@@ -163,7 +163,7 @@ fn check(fixture: &Fixture, home: &Path, class_path: &str) -> Vec<String> {
 
 fn check_all(home: &Path) {
     let everything = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
-    // Without the Platform, plain JUnit 4 and 3 must be found as well.
+    // JUnit 4 and 3 are found through the Platform (Vintage) and without it.
     let without_platform: Vec<&str> =
         everything.split(':').filter(|jar| jar.contains("/junit/junit/") || jar.contains("hamcrest")).collect();
     let without_platform = without_platform.join(":");
@@ -178,10 +178,12 @@ fn check_all(home: &Path) {
                 loop {
                     let Some(fixture) = queue.lock().unwrap().pop() else { return };
                     let is_jupiter = fixture.folder.parent().unwrap().ends_with("jupiter");
-                    let libraries = if is_jupiter { &everything } else { &without_platform };
-                    let class_path = format!("{}:{libraries}", classes.display());
-                    for wrong in check(&fixture, home, &class_path) {
-                        failures.lock().unwrap().push(format!("{}: {wrong}", fixture.name));
+                    let ways = [("platform", &everything), ("plain", &without_platform)];
+                    for (way, libraries) in &ways[..if is_jupiter { 1 } else { 2 }] {
+                        let class_path = format!("{}:{libraries}", classes.display());
+                        for wrong in check(&fixture, home, &class_path, way) {
+                            failures.lock().unwrap().push(format!("{} ({way}): {wrong}", fixture.name));
+                        }
                     }
                 }
             });

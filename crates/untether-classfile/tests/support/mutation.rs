@@ -1,7 +1,6 @@
 //! Damaged class files, the same in every run, and a watch over the code that has to bear them.
 
 use std::ops::Range;
-use std::panic;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -138,8 +137,5 @@ pub fn endure(classes: Vec<Class>, mutations: u64, exercise: impl Fn(&[u8]) + Se
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    if let Err(payload) = worker.join() {
-        eprintln!("in {current}:");
-        panic::resume_unwind(payload);
-    }
+    assert!(worker.join().is_ok(), "{current} panicked");
 }

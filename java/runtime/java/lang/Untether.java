@@ -117,16 +117,15 @@ public final class Untether {
         }
     }
 
-    /** Stands in for {@link System#arraycopy}. */
+    /** Before {@link System#arraycopy}, with its arguments. */
     @Hidden
-    public static void arraycopy(Object from, int fromIndex, Object to, int toIndex, int length) {
+    public static void arrayCopy(Object from, int fromIndex, Object to, int toIndex, int length) {
         if (from != null && (U.getLong(from, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
             UntetherShadow.rangeAccess(from, fromIndex, length, false);
         }
         if (to != null && (U.getLong(to, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
             UntetherShadow.rangeAccess(to, toIndex, length, true);
         }
-        System.arraycopy(from, fromIndex, to, toIndex, length);
     }
 
     @Hidden

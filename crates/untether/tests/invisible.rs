@@ -1,0 +1,81 @@
+//! A watched program sees what it would see unwatched, and a suite that asks for threads is told.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use support::{agent, class_path_of, compile, feature_version, jdks, repository, scratch, untether};
+
+fn lines(output: &std::process::Output) -> Vec<String> {
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_program_prints_the_same_with_and_without_the_agent() {
+    for home in jdks() {
+        let classes = scratch(&format!("visible-{}", feature_version(&home)));
+        compile(&home, ".", &[repository().join("java/checks/Visible.java")], &classes);
+        let traces = scratch("visible-traces");
+        let options = traces.join("options");
+        std::fs::write(&options, format!("untether agent options 1\ntrace_directory={}\n", traces.display())).unwrap();
+        let run = |extra: &[(&str, &Path)]| {
+            let mut command = Command::new(home.join("bin/java"));
+            command.arg("-cp").arg(&classes).arg("Visible").env_remove("LD_PRELOAD");
+            for (name, value) in extra {
+                command.env(name, value);
+            }
+            command.output().unwrap()
+        };
+        let plain = run(&[]);
+        assert!(plain.status.success());
+        let watched = run(&[
+            ("LD_PRELOAD", agent()),
+            ("UNTETHER_AGENT", agent()),
+            ("UNTETHER_OPTIONS", &options),
+            ("UNTETHER_PRELOAD_BEFORE", Path::new("")),
+        ]);
+        assert_eq!(lines(&plain), lines(&watched), "on {}", home.display());
+        let was_watched = std::fs::read_dir(&traces)
+            .unwrap()
+            .flatten()
+            .any(|entry| entry.path().extension().is_some_and(|e| e == "trace"));
+        assert!(was_watched, "the agent was not in the JVM");
+        std::fs::remove_dir_all(&traces).unwrap();
+    }
+}
+
+#[test]
+fn a_suite_that_asks_for_threads_is_run_sequentially_and_told() {
+    let directory = scratch("parallel");
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).unwrap();
+    let source = directory.join("ParallelTest.java");
+    std::fs::write(
+        &source,
+        "import org.junit.jupiter.api.*;
+         class ParallelTest {
+             @Test void a() { check(); }
+             @Test void b() { check(); }
+             void check() {
+                 String thread = Thread.currentThread().getName();
+                 Assertions.assertFalse(thread.contains(\"ForkJoinPool\"), thread);
+             }
+         }",
+    )
+    .unwrap();
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    let classes = directory.join("classes");
+    compile(jdks().first().unwrap(), &libraries, &[source], &classes);
+    std::fs::write(
+        classes.join("junit-platform.properties"),
+        "junit.jupiter.execution.parallel.enabled=true\njunit.jupiter.execution.parallel.mode.default=concurrent\n",
+    )
+    .unwrap();
+    let output = untether(&directory, &["detect", "--classpath", &format!("{}:{libraries}", classes.display())]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("it was run sequentially"), "{errors}");
+}
