@@ -147,7 +147,7 @@ impl Jvmti {
             let mut count = 0;
             let mut lines = Vec::new();
             if call!(self, GetLineNumberTable, method, &mut count, &mut table) {
-                for entry in std::slice::from_raw_parts(table, count.max(0) as usize) {
+                for entry in table_of(table, count) {
                     lines.push((entry.start_location, entry.line_number.max(0) as u32));
                 }
                 self.free(table);
@@ -176,7 +176,7 @@ impl Jvmti {
             if !call!(self, GetClassFields, class, &mut count, &mut table) {
                 return fields;
             }
-            for &field in std::slice::from_raw_parts(table, count.max(0) as usize) {
+            for &field in table_of(table, count) {
                 let (mut name, mut descriptor) = (ptr::null_mut(), ptr::null_mut());
                 let mut modifiers = 0;
                 if call!(self, GetFieldName, class, field, &mut name, &mut descriptor, ptr::null_mut())
@@ -199,7 +199,7 @@ impl Jvmti {
             if !call!(self, GetLoadedClasses, &mut count, &mut table) {
                 return Vec::new();
             }
-            let all = std::slice::from_raw_parts(table, count.max(0) as usize).to_vec();
+            let all = table_of(table, count).to_vec();
             self.free(table);
             all.into_iter().filter(|&class| self.is_initialized(class)).collect()
         }
@@ -221,9 +221,21 @@ impl Jvmti {
             if !call!(self, GetAllThreads, &mut count, &mut table) {
                 return Vec::new();
             }
-            let all = std::slice::from_raw_parts(table, count.max(0) as usize).to_vec();
+            let all = table_of(table, count).to_vec();
             self.free(table);
             all
         }
     }
+}
+
+/// The entries of a table that the VM gave; it gives null for an empty one.
+///
+/// # Safety
+/// `table` is null or has `count` entries that outlive the use of the slice.
+unsafe fn table_of<'t, T>(table: *const T, count: i32) -> &'t [T] {
+    if table.is_null() {
+        return &[];
+    }
+    // SAFETY: given by the caller, and not null.
+    unsafe { std::slice::from_raw_parts(table, count.max(0) as usize) }
 }

@@ -26,7 +26,7 @@ pub(crate) fn relocate(
     let mut reader = Reader::new(content.unwrap_or(&[0, 0]));
     let count = reader.u2()?;
     let mut out = Vec::new();
-    out.put_u2(count + u16::from(handler.is_some()));
+    out.put_u2(count.checked_add(u16::from(handler.is_some())).ok_or(Error::LimitExceeded)?);
     let mut writer = FrameWriter { out: &mut out, previous: None };
     let mut old_pc: i64 = -1;
     for _ in 0..count {

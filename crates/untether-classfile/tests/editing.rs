@@ -209,7 +209,13 @@ fn random_edits() -> impl Strategy<Value = Vec<(Index, Nops)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 2_000,
+        failure_persistence: None,
+        // Other seeds are for the fuzzer: this test says the same every time.
+        rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_115),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn random_edits_keep_control_flow_or_are_refused(method in any::<Index>(), chosen in random_edits()) {

@@ -11,6 +11,9 @@ use untether_classfile::{Code, CodeEditor, Instruction, Result, opcode};
 
 use crate::values::Value;
 
+/// Larger methods keep all their probes: the sets of the analysis grow with blocks times probes.
+const MOST_BLOCKS: usize = 1000;
+
 /// What a probe is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
@@ -160,6 +163,9 @@ impl Requests {
     /// For each block, what was probed on every way to it.
     fn available(&self) -> Vec<HashSet<Key>> {
         let mut made: Vec<HashSet<Key>> = vec![HashSet::new(); self.blocks.len()];
+        if self.blocks.len() > MOST_BLOCKS {
+            return made;
+        }
         for request in &self.requests {
             if let Some(key) = request.key.filter(|key| key.is_stable) {
                 made[request.block].insert(key);

@@ -1,5 +1,6 @@
 //! What weaving must know of other classes: their fields, superclass and interfaces.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use untether_classfile::{ClassFile, Member, Result};
@@ -69,7 +70,7 @@ pub fn resolve_field(
     name: &[u8],
     descriptor: &[u8],
 ) -> Option<(Vec<u8>, FieldShape)> {
-    resolve_within(resolver, owner, name, descriptor, 64)
+    resolve_within(resolver, owner, name, descriptor, &mut HashSet::new())
 }
 
 fn resolve_within(
@@ -77,9 +78,11 @@ fn resolve_within(
     owner: &[u8],
     name: &[u8],
     descriptor: &[u8],
-    depth: u8,
+    visited: &mut HashSet<Vec<u8>>,
 ) -> Option<(Vec<u8>, FieldShape)> {
-    let depth = depth.checked_sub(1)?;
+    if !visited.insert(owner.to_vec()) {
+        return None;
+    }
     let shape = resolver.shape(owner)?;
     if let Some(field) = shape.field(name, descriptor) {
         return Some((owner.to_vec(), field));
@@ -88,5 +91,5 @@ fn resolve_within(
         .interfaces
         .iter()
         .chain(shape.super_class.iter())
-        .find_map(|parent| resolve_within(resolver, parent, name, descriptor, depth))
+        .find_map(|parent| resolve_within(resolver, parent, name, descriptor, visited))
 }

@@ -107,7 +107,7 @@ impl Values {
                     self.locals.insert(local, value);
                 } else {
                     self.locals.remove(&local);
-                    self.locals.remove(&(local + 1));
+                    self.locals.remove(&local.saturating_add(1));
                 }
             }
             return;

@@ -30,20 +30,29 @@ impl Rules {
 
 /// `*` stands for anything but a dot, `**` for anything at all, `?` for one character.
 pub fn glob_matches(pattern: &str, name: &str) -> bool {
-    matches_from(pattern.as_bytes(), name.as_bytes())
-}
-
-fn matches_from(pattern: &[u8], name: &[u8]) -> bool {
-    match pattern {
-        [] => name.is_empty(),
-        [b'*', b'*', rest @ ..] => (0..=name.len()).any(|skip| matches_from(rest, &name[skip..])),
-        [b'*', rest @ ..] => {
-            let limit = name.iter().position(|&b| b == b'.').unwrap_or(name.len());
-            (0..=limit).any(|skip| matches_from(rest, &name[skip..]))
+    let name: Vec<char> = name.chars().collect();
+    // Which lengths of the name's beginning the pattern matches so far.
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    let mut rest = pattern.chars().peekable();
+    while let Some(wanted) = rest.next() {
+        let mut next = vec![false; name.len() + 1];
+        if wanted == '*' {
+            let crosses_dots = rest.next_if_eq(&'*').is_some();
+            let mut is_open = false;
+            for (length, slot) in next.iter_mut().enumerate() {
+                is_open &= length > 0 && (crosses_dots || name[length - 1] != '.');
+                is_open |= reached[length];
+                *slot = is_open;
+            }
+        } else {
+            for (length, &character) in name.iter().enumerate() {
+                next[length + 1] = reached[length] && (wanted == '?' || wanted == character);
+            }
         }
-        [b'?', rest @ ..] => !name.is_empty() && matches_from(rest, &name[1..]),
-        [literal, rest @ ..] => name.first() == Some(literal) && matches_from(rest, &name[1..]),
+        reached = next;
     }
+    reached[name.len()]
 }
 
 #[cfg(test)]
