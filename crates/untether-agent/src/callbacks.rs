@@ -40,7 +40,7 @@ pub(crate) fn load(vm: *mut JavaVM, options_path: &str) -> Result<(), LoadError>
     }
     let jvmti = Jvmti::new(env.cast::<jvmtiEnv>());
     let property = |name: &str| jvmti.system_property(name).unwrap_or_default();
-    trace.frame(&Frame::Launch(launch::capture(property("java.vm.version"))));
+    trace.frame(&Frame::Launch(launch::capture(property("java.vm.version"), &property("java.class.path"))));
     let agent = Agent {
         shapes: Shapes::new(&property("java.home"), property("java.class.path")),
         hash_shift: hash_shift(&property("java.vm.specification.version")),

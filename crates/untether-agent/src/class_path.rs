@@ -36,22 +36,10 @@ impl ClassPath {
             self.entries.push(Entry::Folder(path.to_path_buf()));
             return;
         }
-        let Some(mut archive) = File::open(path).ok().and_then(|file| ZipArchive::new(BufReader::new(file)).ok())
-        else {
-            return;
-        };
-        let mut manifest = String::new();
-        if let Ok(mut entry) = archive.by_name("META-INF/MANIFEST.MF") {
-            // A manifest that is not text adds nothing.
-            let _ = entry.read_to_string(&mut manifest);
-        }
+        let Some(mut archive) = open(path) else { return };
+        let named = named_by_manifest(path, &mut archive);
         self.entries.push(Entry::Archive(archive));
-        let folder = path.parent().unwrap_or(Path::new(""));
-        for location in manifest_class_path(&manifest) {
-            let target = location.strip_prefix("file:").map_or_else(
-                || folder.join(&location),
-                |absolute| PathBuf::from(absolute.replace("%20", " ").replacen("///", "/", 1)),
-            );
+        for target in named {
             self.add(&target, seen);
         }
     }
@@ -69,6 +57,41 @@ impl ClassPath {
             }
         })
     }
+}
+
+fn open(path: &Path) -> Option<ZipArchive<BufReader<File>>> {
+    ZipArchive::new(BufReader::new(File::open(path).ok()?)).ok()
+}
+
+/// The entries of a class path. That of a lone jar, as build tools pass it, includes what its manifest
+/// names: the jar itself may be gone when somebody wants to start this JVM again.
+pub(crate) fn expanded(text: &str) -> Vec<String> {
+    let mut entries: Vec<PathBuf> = text.split(':').filter(|part| !part.is_empty()).map(PathBuf::from).collect();
+    if let [lone] = entries.as_slice()
+        && let Some(mut archive) = open(lone)
+    {
+        let named = named_by_manifest(lone, &mut archive);
+        entries.extend(named);
+    }
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    entries.into_iter().map(|path| absolute(path).display().to_string()).collect()
+}
+
+/// What the manifest of a jar adds to the class path.
+fn named_by_manifest(path: &Path, archive: &mut ZipArchive<BufReader<File>>) -> Vec<PathBuf> {
+    let mut manifest = String::new();
+    if let Ok(mut entry) = archive.by_name("META-INF/MANIFEST.MF") {
+        // A manifest that is not text adds nothing.
+        let _ = entry.read_to_string(&mut manifest);
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    manifest_class_path(&manifest)
+        .into_iter()
+        .map(|location| match location.strip_prefix("file:") {
+            Some(absolute) => PathBuf::from(absolute.replace("%20", " ").replacen("///", "/", 1)),
+            None => folder.join(&location),
+        })
+        .collect()
 }
 
 /// The locations in `Class-Path`, whose lines are folded at 72 bytes.

@@ -4,8 +4,10 @@ use std::fs;
 
 use untether_wire::LaunchFrame;
 
+use crate::class_path;
+
 /// The command line as given by whoever started us, without what we inject.
-pub(crate) fn capture(java_version: String) -> LaunchFrame {
+pub(crate) fn capture(java_version: String, class_path: &str) -> LaunchFrame {
     let arguments: Vec<String> = split(&fs::read("/proc/self/cmdline").unwrap_or_default());
     LaunchFrame {
         pid: std::process::id(),
@@ -20,6 +22,7 @@ pub(crate) fn capture(java_version: String) -> LaunchFrame {
             .map(|(k, v)| (k.to_string_lossy().into_owned(), v.to_string_lossy().into_owned()))
             .collect(),
         java_version,
+        class_path: class_path::expanded(class_path),
     }
 }
 

@@ -89,7 +89,7 @@ unsafe extern "system" fn fields(jni: *mut JNIEnv, _class: jclass, declaring: jc
             if agent.options.opaque.matches(&full) {
                 flags.push('o');
             }
-            texts.push(format!("{flags} {name} {descriptor}"));
+            texts.push(format!("{flags};{name};{descriptor}"));
         }
         let strings: Vec<jobject> = texts.iter().map(|text| java_string(jni, text)).collect();
         array(jni, c"java/lang/String", &strings)
@@ -121,7 +121,7 @@ unsafe extern "system" fn field(jni: *mut JNIEnv, _class: jclass, number: jint, 
         let Some((_, name)) = found else { return ptr::null_mut() };
         let owner = String::from_utf8_lossy(&name.owner).replace('/', ".");
         let text =
-            format!("{owner} {} {}", String::from_utf8_lossy(&name.name), String::from_utf8_lossy(&name.descriptor));
+            format!("{owner};{};{}", String::from_utf8_lossy(&name.name), String::from_utf8_lossy(&name.descriptor));
         java_string(jni, &text)
     })
 }
@@ -223,4 +223,9 @@ unsafe extern "system" fn stack_bounds(jni: *mut JNIEnv, _class: jclass, low_and
             libc::pthread_attr_destroy(&mut attributes);
         }
     });
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_yieldProcessor")]
+unsafe extern "system" fn yield_processor(_jni: *mut JNIEnv, _class: jclass) {
+    std::thread::yield_now();
 }

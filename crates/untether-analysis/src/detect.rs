@@ -45,7 +45,19 @@ const JDK_PREFIXES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 const LOGGING_PREFIXES: [&str; 5] =
     ["java.util.logging.", "sun.util.logging.", "jdk.internal.logger.", "sun.logging.", "java.lang.System$Logger"];
 /// Their own caches are nobody's business; the agent does not watch their fields either.
-const FRAMEWORK_PREFIXES: [&str; 4] = ["org.junit.", "junit.", "org.apache.maven.surefire.", "untether."];
+const FRAMEWORK_PREFIXES: [&str; 11] = [
+    "org.junit.platform.",
+    "org.junit.jupiter.engine.",
+    "org.junit.jupiter.params.",
+    "org.junit.vintage.",
+    "org.junit.runner.",
+    "org.junit.runners.",
+    "org.junit.internal.runners.",
+    "junit.framework.TestResult",
+    "junit.framework.TestSuite",
+    "org.apache.maven.surefire.",
+    "untether.",
+];
 
 /// Stacks that are really used, renumbered.
 #[derive(Default)]

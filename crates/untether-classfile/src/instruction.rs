@@ -49,6 +49,7 @@ pub mod opcode {
     pub const INVOKESPECIAL: u8 = 0xb7;
     pub const INVOKESTATIC: u8 = 0xb8;
     pub const INVOKEINTERFACE: u8 = 0xb9;
+    pub const INVOKEDYNAMIC: u8 = 0xba;
     pub const NEW: u8 = 0xbb;
     pub const ATHROW: u8 = 0xbf;
     pub const WIDE: u8 = 0xc4;
@@ -83,7 +84,7 @@ const fn operand_table() -> [u8; 256] {
             | 0xc6
             | 0xc7 => 2,
             0xc5 => 3,
-            opcode::INVOKEINTERFACE | 0xba | 0xc8 | 0xc9 => 4,
+            opcode::INVOKEINTERFACE | opcode::INVOKEDYNAMIC | 0xc8 | 0xc9 => 4,
             opcode::TABLESWITCH | opcode::LOOKUPSWITCH | opcode::WIDE => VARIABLE,
             _ => 0,
         };

@@ -13,4 +13,10 @@ pub struct Launch {
     pub directory: String,
     pub environment: Vec<(String, String)>,
     pub java_version: String,
+    /// What the class path amounts to, whatever the form in which it was passed.
+    #[serde(default)]
+    pub class_path: Vec<String>,
+    /// The system properties when the first test class started: build tools set some inside the JVM.
+    #[serde(default)]
+    pub properties: Vec<(String, String)>,
 }

@@ -61,12 +61,28 @@ impl Config {
 }
 
 fn parse(text: &str, path: &Path) -> Result<File, ConfigError> {
-    toml::from_str(text).map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), message: error.to_string() })
+    let invalid = |message: String| ConfigError::Invalid { path: path.to_path_buf(), message };
+    let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
+    let bad = [&file.detect.ignore, &file.detect.opaque, &file.detect.immutable]
+        .into_iter()
+        .flatten()
+        .find(|pattern| pattern.contains(['\n', '\r']))
+        .map(|pattern| pattern.escape_debug().to_string());
+    match bad {
+        Some(pattern) => Err(invalid(format!("the pattern '{pattern}' has a line break in it"))),
+        None => Ok(file),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_with_a_line_break_is_refused() {
+        let error = parse("[detect]\nignore = [\"a\\nimmutable=**\"]", Path::new("untether.toml")).unwrap_err();
+        assert!(error.to_string().contains("a\\nimmutable=**"), "{error}");
+    }
 
     #[test]
     fn the_defaults_are_valid_and_keep_what_tests_can_change() {

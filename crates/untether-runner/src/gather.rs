@@ -141,6 +141,7 @@ impl Source {
                 progress.current = self.trace.actors.get(actor as usize).map(|actor| actor.name.clone());
             }
             Frame::Launch(launch) => self.trace.launch = model_launch(launch),
+            Frame::Property { name, value } => self.trace.launch.properties.push((name, value)),
             Frame::Method { class, name, file, .. } => self.trace.methods.push(Method { class, name, file }),
             Frame::Stack { frames, .. } => {
                 self.trace.stacks.push(frames.iter().map(|frame| (frame.method, frame.line)).collect());
@@ -189,5 +190,7 @@ fn model_launch(launch: wire::LaunchFrame) -> Launch {
         directory: launch.directory,
         environment: launch.environment,
         java_version: launch.java_version,
+        class_path: launch.class_path,
+        properties: Vec::new(),
     }
 }

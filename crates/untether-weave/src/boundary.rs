@@ -78,6 +78,7 @@ pub const HOOKS: &[Hook] = &[
     hook(RESULT, "addError", "(Ljunit/framework/Test;Ljava/lang/Throwable;)V", Moment::Entry, 15),
     hook(RESULT, "addFailure", "(Ljunit/framework/Test;Ljunit/framework/AssertionFailedError;)V", Moment::Entry, 16),
     hook("org/junit/jupiter/engine/execution/DefaultTestInstances", "<init>", "(Ljava/util/List;)V", Moment::Exit, 17),
+    hook("java/lang/Thread", "start", "()V", Moment::Entry, 18),
     hook(
         "org/junit/jupiter/engine/config/DefaultJupiterConfiguration",
         "isParallelExecutionEnabled",
@@ -88,13 +89,25 @@ pub const HOOKS: &[Hook] = &[
     hook(PARENT_RUNNER, "setScheduler", "(Lorg/junit/runners/model/RunnerScheduler;)V", Moment::Scheduler, 0),
 ];
 
-/// Packages of test frameworks and build tools: hooked, but their own state is not tracked.
+/// Launchers, engines and runners of test frameworks, and build tools: hooked, but their own state is not
+/// tracked. What they offer to tests (assertions, rules, matchers) is woven like any other library, as it
+/// reads the tests' state.
 pub const FRAMEWORK_PREFIXES: &[&str] = &[
-    "org/junit/",
-    "junit/",
-    "org/opentest4j/",
-    "org/apiguardian/",
-    "org/hamcrest/",
+    "org/junit/platform/",
+    "org/junit/jupiter/engine/",
+    "org/junit/jupiter/params/",
+    "org/junit/vintage/",
+    "org/junit/runner/",
+    "org/junit/runners/",
+    "org/junit/internal/runners/",
+    "org/junit/internal/builders/",
+    "org/junit/internal/requests/",
+    "org/junit/internal/management/",
+    "junit/framework/TestResult",
+    "junit/framework/TestSuite",
+    "junit/framework/JUnit4",
+    "junit/runner/",
+    "junit/textui/",
     "org/apache/maven/surefire/",
     "org/apache/maven/plugin/surefire/",
     "org/gradle/",
@@ -103,7 +116,7 @@ pub const FRAMEWORK_PREFIXES: &[&str] = &[
     "untether/",
 ];
 
-/// Whether the class belongs to a framework; user classes under `org/junit/tests` included.
+/// Whether the class belongs to a framework.
 pub fn is_framework(class: &[u8]) -> bool {
     FRAMEWORK_PREFIXES.iter().any(|prefix| class.starts_with(prefix.as_bytes()))
 }

@@ -5,6 +5,7 @@
 //! fields and classes through [`Numbering`].
 
 pub mod boundary;
+mod bypass;
 pub mod foundation;
 mod heap;
 pub mod probe;

@@ -34,6 +34,7 @@ pub const UNSAFE_READ: Probe = probe("unsafeRead", "(Ljava/lang/Object;J)V");
 pub const UNSAFE_WRITE: Probe = probe("unsafeWrite", "(Ljava/lang/Object;J)V");
 pub const UNSAFE_UPDATE: Probe = probe("unsafeUpdate", "(Ljava/lang/Object;J)V");
 pub const READ_ALL: Probe = probe("readAll", "(Ljava/lang/Object;)V");
+pub const WRITE_ALL: Probe = probe("writeAll", "(Ljava/lang/Object;)V");
 pub const ARRAY_COPY: Probe = probe("arrayCopy", "(Ljava/lang/Object;ILjava/lang/Object;II)V");
 pub const REFLECTIVE_READ: Probe = probe("reflectiveRead", "(Ljava/lang/reflect/Field;Ljava/lang/Object;)V");
 pub const REFLECTIVE_WRITE: Probe = probe("reflectiveWrite", "(Ljava/lang/reflect/Field;Ljava/lang/Object;)V");

@@ -2,8 +2,8 @@
 //!
 //! Requests are collected in the order of the code. A forward analysis over basic blocks then finds
 //! what has been probed on every way to a block. Only values that are the same everywhere in the method
-//! are carried from block to block, and nothing is carried into loops or handlers: a loop may go on
-//! while tests come and go, and must keep its probes.
+//! are carried from block to block, and nothing is carried into loops or handlers or over a call that
+//! may wait or run tests: tests come and go meanwhile, and what follows must be probed again.
 
 use std::collections::HashSet;
 
@@ -28,6 +28,8 @@ pub(crate) struct Key {
 enum Edit {
     Before(Vec<u8>),
     After(Vec<u8>),
+    /// Nothing is inserted, but whatever was probed before counts no longer.
+    Barrier,
 }
 
 #[derive(Debug)]
@@ -136,6 +138,11 @@ impl Requests {
         self.requests.push(Request { block: self.current, pc, key, edit });
     }
 
+    /// Another test may be running after this instruction.
+    pub(crate) fn add_barrier(&mut self, pc: u32) {
+        self.requests.push(Request { block: self.current, pc, key: None, edit: Edit::Barrier });
+    }
+
     /// Inserts what no earlier probe makes redundant.
     pub(crate) fn insert_needed(&self, editor: &mut CodeEditor<'_, '_>) {
         let available = self.available();
@@ -156,6 +163,7 @@ impl Requests {
             match &request.edit {
                 Edit::Before(bytes) => editor.before(request.pc, bytes),
                 Edit::After(bytes) => editor.after(request.pc, bytes),
+                Edit::Barrier => done.clear(),
             }
         }
     }
@@ -166,8 +174,12 @@ impl Requests {
         if self.blocks.len() > MOST_BLOCKS {
             return made;
         }
+        let mut is_barrier = vec![false; self.blocks.len()];
         for request in &self.requests {
-            if let Some(key) = request.key.filter(|key| key.is_stable) {
+            if matches!(request.edit, Edit::Barrier) {
+                made[request.block].clear();
+                is_barrier[request.block] = true;
+            } else if let Some(key) = request.key.filter(|key| key.is_stable) {
                 made[request.block].insert(key);
             }
         }
@@ -183,7 +195,7 @@ impl Requests {
                 known.clone_from(&at_end[*first]);
                 known.retain(|key| rest.iter().all(|&before| at_end[before].contains(key)));
             }
-            let mut end = known.clone();
+            let mut end = if is_barrier[number] { HashSet::new() } else { known.clone() };
             end.extend(made[number].iter().copied());
             at_start.push(known);
             at_end.push(end);

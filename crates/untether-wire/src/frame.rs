@@ -53,6 +53,8 @@ pub struct LaunchFrame {
     pub directory: String,
     pub environment: Vec<(String, String)>,
     pub java_version: String,
+    /// What the class path amounts to, with the entries that a jar of only a manifest names.
+    pub class_path: Vec<String>,
 }
 
 /// One event of a watched JVM. Numbers name actors, objects, slots and stacks of the same trace.
@@ -113,6 +115,11 @@ pub enum Frame {
         nanos: u64,
     },
     Launch(LaunchFrame),
+    /// A system property as it was when the first test class started.
+    Property {
+        name: String,
+        value: String,
+    },
     Method {
         number: u32,
         class: String,
@@ -143,6 +150,7 @@ const RESTORED: u8 = 6;
 const OUTCOME: u8 = 7;
 const NOTE: u8 = 8;
 const STARTED: u8 = 9;
+const PROPERTY: u8 = 10;
 const LAUNCH: u8 = 20;
 const STACK: u8 = 21;
 const REFUSAL: u8 = 22;
@@ -248,6 +256,10 @@ impl FrameWriter {
                 self.integer(*nanos);
             }
             Frame::Launch(launch) => self.launch(launch),
+            Frame::Property { name, value } => {
+                self.bytes.push(PROPERTY);
+                self.strings(&[name, value]);
+            }
             Frame::Stack { number, frames } => {
                 self.bytes.push(STACK);
                 self.integers(&[*number, frames.len() as u32]);
@@ -288,6 +300,10 @@ impl FrameWriter {
             self.strings(&[key, value]);
         }
         self.string(&launch.java_version);
+        self.integer(launch.class_path.len() as u64);
+        for entry in &launch.class_path {
+            self.string(entry);
+        }
     }
 }
 
@@ -439,6 +455,7 @@ impl Body<'_> {
             },
             NOTE => Frame::Note { kind: self.string()?, text: self.string()? },
             STARTED => Frame::Started { actor: self.int()?, nanos: self.long()? },
+            PROPERTY => Frame::Property { name: self.string()?, value: self.string()? },
             LAUNCH => self.launch()?,
             STACK => {
                 let number = self.int()?;
@@ -464,6 +481,7 @@ impl Body<'_> {
         let directory = self.string()?;
         let environment = (0..self.count()?).map(|_| Ok((self.string()?, self.string()?))).collect::<Result<_, _>>()?;
         let java_version = self.string()?;
-        Ok(Frame::Launch(LaunchFrame { pid, java, arguments, directory, environment, java_version }))
+        let class_path = (0..self.count()?).map(|_| self.string()).collect::<Result<_, _>>()?;
+        Ok(Frame::Launch(LaunchFrame { pid, java, arguments, directory, environment, java_version, class_path }))
     }
 }

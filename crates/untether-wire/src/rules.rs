@@ -30,6 +30,20 @@ impl Rules {
 
 /// `*` stands for anything but a dot, `**` for anything at all, `?` for one character.
 pub fn glob_matches(pattern: &str, name: &str) -> bool {
+    // Most patterns differ from most names before their first star or after their last.
+    let is_wild = |c: char| matches!(c, '*' | '?');
+    let (Some(first), Some(last)) = (pattern.find(is_wild), pattern.rfind(is_wild)) else { return pattern == name };
+    let middle = name.strip_prefix(&pattern[..first]).and_then(|rest| rest.strip_suffix(&pattern[last + 1..]));
+    match (&pattern[first..=last], middle) {
+        (_, None) => false,
+        ("**", _) => true,
+        ("*", Some(middle)) => !middle.contains('.'),
+        (wild, Some(middle)) => wild_matches(wild, middle),
+    }
+}
+
+/// The same by trying all readings of the pattern at once: many stars do not make it slow.
+fn wild_matches(pattern: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     // Which lengths of the name's beginning the pattern matches so far.
     let mut reached = vec![false; name.len() + 1];

@@ -24,14 +24,15 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
 
 fn launch() -> impl Strategy<Value = LaunchFrame> {
     let environment = prop::collection::vec(any::<(String, String)>(), 0..5);
-    (any::<(u32, String, String, String)>(), texts(), environment).prop_map(
-        |((pid, java, directory, java_version), arguments, environment)| LaunchFrame {
+    (any::<(u32, String, String, String)>(), texts(), environment, texts()).prop_map(
+        |((pid, java, directory, java_version), arguments, environment, class_path)| LaunchFrame {
             pid,
             java,
             arguments,
             directory,
             environment,
             java_version,
+            class_path,
         },
     )
 }
@@ -69,6 +70,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         1 => any::<(String, String)>().prop_map(|(kind, text)| Frame::Note { kind, text }),
         1 => any::<(u32, u64)>().prop_map(|(actor, nanos)| Frame::Started { actor, nanos }),
         1 => launch().prop_map(Frame::Launch),
+        1 => any::<(String, String)>().prop_map(|(name, value)| Frame::Property { name, value }),
         1 => any::<(u32, String, String, String)>()
             .prop_map(|(number, class, name, file)| Frame::Method { number, class, name, file }),
         1 => (any::<u32>(), stack_frames()).prop_map(|(number, frames)| Frame::Stack { number, frames }),

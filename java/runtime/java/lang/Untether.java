@@ -33,6 +33,8 @@ public final class Untether {
 
     static final long UNTOUCHED = 1L;
 
+    private static final int THREAD_STARTED = 18;
+
     /** Numbers the stretches of one actor's work; 0 until the first test class starts. */
     static int epoch;
 
@@ -117,6 +119,14 @@ public final class Untether {
         }
     }
 
+    /** Every element of an array is written at once: a sort or a copy that the compiler does itself. */
+    @Hidden
+    public static void writeAll(Object array) {
+        if (array != null && (U.getLong(array, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.writeAll(array);
+        }
+    }
+
     /** Before {@link System#arraycopy}, with its arguments. */
     @Hidden
     public static void arrayCopy(Object from, int fromIndex, Object to, int toIndex, int length) {
@@ -179,7 +189,11 @@ public final class Untether {
 
     @Hidden
     public static void boundary(int hook, Object self, Object first, Object second) {
-        UntetherBoundary.reached(hook, self, first, second);
+        if (hook != THREAD_STARTED) {
+            UntetherBoundary.reached(hook, self, first, second);
+        } else if (epoch != 0) {
+            UntetherActors.hasNewThreads = true;
+        }
     }
 
     @Hidden

@@ -1,5 +1,7 @@
 package java.lang;
 
+import jdk.internal.vm.annotation.ReservedStackAccess;
+
 /**
  * Who is acting: a test, a class fixture, a class initializer, or nobody in particular; and what the
  * current one has read and written.
@@ -25,11 +27,9 @@ final class UntetherActors {
     private static int classRun;
 
     private static UntetherSlot[] written = new UntetherSlot[256];
-    private static Object[] writtenIn = new Object[256];
     private static int writtenCount;
 
     private static UntetherSlot[] classWritten = new UntetherSlot[256];
-    private static Object[] classWrittenIn = new Object[256];
     private static int classWrittenCount;
 
     /** Set when a thread was started: its thread-locals become a root when the segment ends. */
@@ -112,21 +112,21 @@ final class UntetherActors {
     static void endClassRun() {
         for (int i = 0; i < classWrittenCount; i++) {
             UntetherSlot slot = classWritten[i];
-            Object object = classWrittenIn[i];
-            if (slot.writer != slot.classOldWriter
-                    && UntetherValues.isUnchanged(object, slot, slot.classOldReference, slot.classOldBits)) {
+            Object object = slot.owner.get();
+            if (object != null && slot.writer != slot.classOldWriter
+                    && UntetherValues.isUnchanged(object, slot, slot.classOldSaved, slot.classOldBits)) {
                 slot.writer = slot.classOldWriter;
                 UntetherTrace.restored(slot, slot.writer);
             }
-            slot.classOldReference = null;
+            slot.classOldSaved = null;
             classWritten[i] = null;
-            classWrittenIn[i] = null;
         }
         classWrittenCount = 0;
         classRun++;
     }
 
-    private static void nextEpoch() {
+    /** What was remembered for the old epoch counts no longer. Call with the lock held. */
+    static void nextEpoch() {
         UntetherShadow.clearCacheOnWrap(Untether.epoch + 1);
         Untether.epoch++;
     }
@@ -177,68 +177,68 @@ final class UntetherActors {
         if (object == null) {
             return;
         }
+        if (!isFirst) {
+            // An initializer ran within this segment, or this is one: what was there before it began counts.
+            settle(slot);
+            nextEpoch();
+        }
+        Object saved = UntetherValues.saved(object, slot);
+        long bits = UntetherValues.bits(object, slot);
+        int stack = kinds[actor] == OUTSIDE ? 0 : UntetherNative.captureStack();
         if (isFirst) {
+            noteWritten(slot);
             slot.writeSegment = segment;
             slot.isLazy = slot.readSegment == segment && slot.readActor == actor && slot.readEmpty;
-            noteWritten(slot, object);
-        } else {
-            // An initializer ran within this segment, or this is one: what was there before it began counts.
-            settle(slot, object);
         }
-        slot.oldReference = UntetherValues.reference(object, slot);
-        slot.oldBits = UntetherValues.bits(object, slot);
         if (slot.classRun != classRun && kinds[actor] != INITIALIZER) {
+            noteClassWritten(slot);
             slot.classRun = classRun;
             slot.classOldWriter = slot.writer;
-            slot.classOldReference = slot.oldReference;
-            slot.classOldBits = slot.oldBits;
-            noteClassWritten(slot, object);
+            slot.classOldSaved = saved;
+            slot.classOldBits = bits;
         }
+        slot.oldSaved = saved;
+        slot.oldBits = bits;
+        slot.writeStack = stack;
         slot.pendingWriter = actor;
-        slot.writeStack = kinds[actor] == OUTSIDE ? 0 : UntetherNative.captureStack();
     }
 
-    private static void noteWritten(UntetherSlot slot, Object object) {
+    private static void noteWritten(UntetherSlot slot) {
         if (writtenCount == written.length) {
-            UntetherSlot[] slots = new UntetherSlot[writtenCount * 2];
-            System.arraycopy(written, 0, slots, 0, writtenCount);
-            Object[] objects = new Object[writtenCount * 2];
-            System.arraycopy(writtenIn, 0, objects, 0, writtenCount);
-            written = slots;
-            writtenIn = objects;
+            written = twiceAsLong(written);
         }
-        written[writtenCount] = slot;
-        writtenIn[writtenCount++] = object;
+        written[writtenCount++] = slot;
     }
 
-    private static void noteClassWritten(UntetherSlot slot, Object object) {
+    private static void noteClassWritten(UntetherSlot slot) {
         if (classWrittenCount == classWritten.length) {
-            UntetherSlot[] slots = new UntetherSlot[classWrittenCount * 2];
-            System.arraycopy(classWritten, 0, slots, 0, classWrittenCount);
-            Object[] objects = new Object[classWrittenCount * 2];
-            System.arraycopy(classWrittenIn, 0, objects, 0, classWrittenCount);
-            classWritten = slots;
-            classWrittenIn = objects;
+            classWritten = twiceAsLong(classWritten);
         }
-        classWritten[classWrittenCount] = slot;
-        classWrittenIn[classWrittenCount++] = object;
+        classWritten[classWrittenCount++] = slot;
+    }
+
+    private static UntetherSlot[] twiceAsLong(UntetherSlot[] slots) {
+        UntetherSlot[] larger = new UntetherSlot[slots.length * 2];
+        System.arraycopy(slots, 0, larger, 0, slots.length);
+        return larger;
     }
 
     /** Judges the segment's writes and registers what they made reachable. */
     private static void settle() {
         for (int i = 0; i < writtenCount; i++) {
             UntetherSlot slot = written[i];
-            Object object = writtenIn[i];
-            settle(slot, object);
-            slot.oldReference = null;
+            settle(slot);
+            slot.oldSaved = null;
             written[i] = null;
-            writtenIn[i] = null;
         }
         writtenCount = 0;
     }
 
-    private static void settle(UntetherSlot slot, Object object) {
-        if (!UntetherValues.isUnchanged(object, slot, slot.oldReference, slot.oldBits)
+    /** A holder that was collected meanwhile can have no readers. */
+    private static void settle(UntetherSlot slot) {
+        Object object = slot.owner.get();
+        if (object != null
+                && !UntetherValues.isUnchanged(object, slot, slot.oldSaved, slot.oldBits)
                 && !UntetherValues.isPlumbing(object, slot)) {
             slot.writer = slot.pendingWriter;
             UntetherTrace.write(slot.pendingWriter, slot, slot.writeStack, slot.isLazy);
@@ -282,10 +282,9 @@ final class UntetherActors {
         return current;
     }
 
-    /** Whether what this thread records may be remembered for the epoch: no other actor shares it. */
+    /** Whether what is recorded may be remembered for the epoch: only while one actor acts on all threads. */
     static boolean ownsEpoch() {
-        Initializer top = initializers;
-        return top == null || top.thread == Thread.currentThread();
+        return initializers == null;
     }
 
     static boolean isTainted(int actor) {
@@ -296,6 +295,7 @@ final class UntetherActors {
         return running[actor];
     }
 
+    @ReservedStackAccess
     static void initializerEnter(int number) {
         Class<?> type = UntetherNative.initializerClass(number);
         if (type == null || !UntetherLock.enter()) {
@@ -313,9 +313,10 @@ final class UntetherActors {
     }
 
     /** What an initializer made is shared at once: the test that runs on may change it. */
+    @ReservedStackAccess
     static void initializerExit(int number) {
         Class<?> type = UntetherNative.initializerClass(number);
-        if (type == null || !UntetherLock.enter()) {
+        if (type == null || !UntetherLock.enterForced()) {
             return;
         }
         try {

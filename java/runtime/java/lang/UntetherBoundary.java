@@ -72,14 +72,16 @@ final class UntetherBoundary {
                 UntetherLock.resume();
             }
         }
-        UntetherTrace.flush();
+        if (UntetherLock.enterForced()) {
+            try {
+                UntetherTrace.flush();
+            } finally {
+                UntetherLock.exit();
+            }
+        }
     }
 
     static void reached(int hook, Object self, Object first, Object second) {
-        if (hook == 18) {
-            UntetherActors.hasNewThreads = true;
-            return;
-        }
         if (!isReady || !UntetherLock.suspend()) {
             return;
         }
@@ -424,8 +426,15 @@ final class UntetherBoundary {
         local.remove();
         Class<?>[] classes = UntetherNative.initializedClasses();
         Thread[] threads = UntetherNative.liveThreads();
+        Object[] properties = System.getProperties().entrySet().toArray();
         enter();
         try {
+            for (Object property : properties) {
+                java.util.Map.Entry<?, ?> entry = (java.util.Map.Entry<?, ?>) property;
+                if (entry.getKey() instanceof String && entry.getValue() instanceof String) {
+                    UntetherTrace.property((String) entry.getKey(), (String) entry.getValue());
+                }
+            }
             UntetherActors.activate(classes, threads);
             outside = UntetherActors.current();
             isActive = true;

@@ -45,8 +45,9 @@ final class UntetherHandles {
 
     @Hidden
     static void base(Object object) {
-        if (isReady && object != null && UntetherHeader.existingHash(object) != 0) {
-            bases[slotOfThread()] = object;
+        if (isReady) {
+            boolean isKnown = object != null && UntetherHeader.existingHash(object) != 0;
+            bases[slotOfThread()] = isKnown ? object : null;
         }
     }
 

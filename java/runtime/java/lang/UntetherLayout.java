@@ -67,8 +67,8 @@ final class UntetherLayout extends WeakReference<Class<?>> {
         int ownStaticCount = 0;
         for (int i = 0; i < count; i++) {
             String field = fields[i + 1];
-            int flagsEnd = field.indexOf(' ');
-            int nameEnd = field.indexOf(' ', flagsEnd + 1);
+            int flagsEnd = field.indexOf(';');
+            int nameEnd = field.indexOf(';', flagsEnd + 1);
             names[i] = field.substring(flagsEnd + 1, nameEnd);
             types[i] = field.charAt(nameEnd + 1);
             boolean isOpaqueField = false;
@@ -78,7 +78,8 @@ final class UntetherLayout extends WeakReference<Class<?>> {
                 ignored[i] |= flag == 'x';
                 isOpaqueField |= flag == 'o';
             }
-            offsets[i] = U.objectFieldOffset(type, names[i]);
+            offsets[i] = offsetOf(type, names[i]);
+            ignored[i] |= offsets[i] < 0;
             boolean isFollowed = (types[i] == 'L' || types[i] == '[') && !ignored[i] && !isOpaqueField;
             if (isFollowed && statics[i]) {
                 ownStatics[ownStaticCount++] = offsets[i];
@@ -92,6 +93,16 @@ final class UntetherLayout extends WeakReference<Class<?>> {
         System.arraycopy(own, 0, followed, inherited.length, ownCount);
         followedStatics = new long[ownStaticCount];
         System.arraycopy(ownStatics, 0, followedStatics, 0, ownStaticCount);
+    }
+
+    /** Negative for names that do not survive the way through the agent: outside the basic plane. */
+    private static long offsetOf(Class<?> type, String field) {
+        try {
+            return U.objectFieldOffset(type, field);
+        } catch (InternalError unknown) {
+            UntetherTrace.note("field", type.getName() + "." + field + " is not watched");
+            return -1;
+        }
     }
 
     static UntetherLayout of(Class<?> type) {

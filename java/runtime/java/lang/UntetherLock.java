@@ -1,12 +1,16 @@
 package java.lang;
 
 import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.ReservedStackAccess;
 
 /**
  * Guards the runtime's own state, and keeps the runtime from watching itself.
  *
  * <p>A spin lock: whoever holds it touches only memory, and never waits. Work that calls out of the
  * runtime (class loading, test frameworks) is done without it, with the thread suspended instead.
+ *
+ * <p>Methods that hold it are marked {@code ReservedStackAccess}: a program that runs out of stack inside one
+ * gets its error when the method is done, and not in the middle.
  */
 final class UntetherLock {
     private static final Unsafe U = Untether.U;
@@ -30,6 +34,15 @@ final class UntetherLock {
         return true;
     }
 
+    /** Like {@link #enter}, but also on a suspended thread: for what must not be missed. */
+    static boolean enterForced() {
+        if (owner == Thread.currentThread()) {
+            return false;
+        }
+        enterSuspended();
+        return true;
+    }
+
     /** For the runtime's own work on a thread that is suspended. */
     static void enterSuspended() {
         acquire();
@@ -48,6 +61,7 @@ final class UntetherLock {
     }
 
     /** Stops watching the calling thread. False where it is not being watched already. */
+    @ReservedStackAccess
     static boolean suspend() {
         Thread thread = Thread.currentThread();
         if (owner == thread || isSuspended(thread)) {
@@ -68,6 +82,7 @@ final class UntetherLock {
         }
     }
 
+    @ReservedStackAccess
     static void resume() {
         Thread thread = Thread.currentThread();
         acquire();
@@ -97,7 +112,8 @@ final class UntetherLock {
             if (++spins < 200) {
                 Thread.onSpinWait();
             } else {
-                Thread.yield();
+                // Not Thread.yield: that of a virtual thread runs woven code.
+                UntetherNative.yieldProcessor();
             }
         }
     }

@@ -15,6 +15,7 @@ final class UntetherNative {
         staticLoader(0);
         initializerClass(0);
         stackBounds(new long[2]);
+        yieldProcessor();
     }
 
     /** Appends whole frames to this JVM's trace. */
@@ -28,12 +29,12 @@ final class UntetherNative {
     static native Thread[] liveThreads();
 
     /**
-     * The fields that a class declares, each as flags, a space, name, a space and descriptor. Flags: s static,
+     * The fields that a class declares, each as flags, name and descriptor with a semicolon between. Flags: s static,
      * f final, x not to be recorded, o opaque (recorded, but not followed).
      */
     static native String[] fields(Class<?> declaring);
 
-    /** Owner (as in {@code Class.forName}), name and descriptor of a numbered field, space-separated. */
+    /** Owner (as in {@code Class.forName}), name and descriptor of a numbered field, with a semicolon between. */
     static native String field(int number, boolean isStatic);
 
     /** The class that a numbered static field's reference names, where it is loaded. */
@@ -47,4 +48,7 @@ final class UntetherNative {
 
     /** Lowest and highest address of the calling thread's stack. */
     static native void stackBounds(long[] lowAndHigh);
+
+    /** Lets other threads of the system go first. */
+    static native void yieldProcessor();
 }

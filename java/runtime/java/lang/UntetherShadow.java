@@ -5,6 +5,7 @@ import java.lang.reflect.Modifier;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.Hidden;
+import jdk.internal.vm.annotation.ReservedStackAccess;
 
 /**
  * The table of shared objects and what probes do once an object may be in it.
@@ -111,6 +112,7 @@ final class UntetherShadow {
 
     @Hidden
     @DontInline
+    @ReservedStackAccess
     static void readAll(Object object) {
         if (Untether.epoch == 0) {
             return;
@@ -143,6 +145,15 @@ final class UntetherShadow {
 
     @Hidden
     @DontInline
+    static void writeAll(Object array) {
+        if (array.getClass().isArray()) {
+            rangeAccess(array, 0, UntetherArrays.length(array), true);
+        }
+    }
+
+    @Hidden
+    @DontInline
+    @ReservedStackAccess
     static void reflectiveAccess(Field field, Object object, boolean isWrite) {
         if (Modifier.isFinal(field.getModifiers())) {
             return;
@@ -182,12 +193,8 @@ final class UntetherShadow {
         if (epoch == 0) {
             return;
         }
-        if (!UntetherLock.isInside() && resolveStatic(field) && UntetherLock.enter()) {
-            try {
-                slotAccess(staticOwner[field], staticOffset[field], !isWrite, isWrite);
-            } finally {
-                UntetherLock.exit();
-            }
+        if (!UntetherLock.isInside() && resolveStatic(field)) {
+            staticSlow(field, isWrite);
         }
         if (UntetherActors.ownsEpoch() && Untether.epoch == epoch && !UntetherLock.isInside()) {
             U.putInt((isWrite ? Untether.STATIC_WRITES : Untether.STATIC_READS) + ((long) field << 2), epoch);
@@ -196,6 +203,7 @@ final class UntetherShadow {
 
     @Hidden
     @DontInline
+    @ReservedStackAccess
     static void constantAccess(int field) {
         if (Untether.epoch == 0 || UntetherLock.isInside() || !resolveStatic(field) || !UntetherLock.enter()) {
             return;
@@ -214,6 +222,19 @@ final class UntetherShadow {
 
     // ---- the slow halves
 
+    @ReservedStackAccess
+    private static void staticSlow(int field, boolean isWrite) {
+        if (!UntetherLock.enter()) {
+            return;
+        }
+        try {
+            slotAccess(staticOwner[field], staticOffset[field], !isWrite, isWrite);
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    @ReservedStackAccess
     private static void fieldSlow(Object object, int hash, int field, boolean isWrite) {
         if (!UntetherLock.enter()) {
             return;
@@ -232,6 +253,7 @@ final class UntetherShadow {
         }
     }
 
+    @ReservedStackAccess
     private static void rangeSlow(
             Object array, int hash, int firstChunk, int lastChunk, boolean isRead, boolean isWrite) {
         if (!UntetherLock.enter()) {
@@ -252,6 +274,7 @@ final class UntetherShadow {
         }
     }
 
+    @ReservedStackAccess
     private static void unsafeSlow(
             Object object, int hash, int key, long offset, boolean isRead, boolean isWrite) {
         if (!UntetherLock.enter()) {
@@ -395,6 +418,8 @@ final class UntetherShadow {
         if (shared == null) {
             shared = new UntetherObject(type, hash, null, 0, writer, 0, UntetherLayout.of(type), true, null);
             insert(shared);
+            // What was remembered of this hash was said of a stranger.
+            UntetherActors.nextEpoch();
         }
         return shared;
     }
@@ -501,8 +526,8 @@ final class UntetherShadow {
     }
 
     private static String[] split(String text) {
-        int first = text.indexOf(' ');
-        int second = text.indexOf(' ', first + 1);
+        int first = text.indexOf(';');
+        int second = text.indexOf(';', first + 1);
         return new String[] {
             text.substring(0, first), text.substring(first + 1, second), text.substring(second + 1)
         };

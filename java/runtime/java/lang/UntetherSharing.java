@@ -79,6 +79,7 @@ final class UntetherSharing {
     private static void begin(int by, int at) {
         writer = by;
         stack = at;
+        count = 0;
     }
 
     private static void visit(Object object, UntetherObject parent, long place) {

@@ -26,13 +26,13 @@ final class UntetherSlot {
     int pendingWriter;
     int writeStack;
     boolean isLazy;
-    Object oldReference;
+    Object oldSaved;
     long oldBits;
 
-    /** The class run in which {@link #classOldReference} and its companions were noted. */
+    /** The class run in which {@link #classOldSaved} and its companions were noted. */
     int classRun;
     int classOldWriter;
-    Object classOldReference;
+    Object classOldSaved;
     long classOldBits;
 
     UntetherSlot(UntetherObject owner, long place, char type, UntetherSlot next) {

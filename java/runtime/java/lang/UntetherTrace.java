@@ -14,12 +14,15 @@ final class UntetherTrace {
     static final int OUTCOME = 7;
     static final int NOTE = 8;
     static final int STARTED = 9;
+    static final int PROPERTY = 10;
 
     private static final int FLUSH_AT = 1 << 16;
 
     private static byte[] buffer = new byte[FLUSH_AT + (1 << 12)];
     private static int length;
-    private static int frameStart;
+
+    /** Where the last whole frame ends: one that an error cut off is overwritten. */
+    private static int committed;
     private static int lastObject;
     private static int lastSlot;
 
@@ -55,12 +58,27 @@ final class UntetherTrace {
         flush();
     }
 
-    static void note(String kind, String text) {
-        begin(NOTE);
-        string(kind);
-        string(text);
+    static void property(String name, String value) {
+        begin(PROPERTY);
+        string(name);
+        string(value);
         end();
-        flush();
+    }
+
+    /** May be called with or without the lock. */
+    static void note(String kind, String text) {
+        boolean hasEntered = UntetherLock.enterForced();
+        try {
+            begin(NOTE);
+            string(kind);
+            string(text);
+            end();
+            flush();
+        } finally {
+            if (hasEntered) {
+                UntetherLock.exit();
+            }
+        }
     }
 
     /** {@code pendingStack} is that of the write, where its segment has not ended and it is not yet told. */
@@ -140,25 +158,25 @@ final class UntetherTrace {
     }
 
     private static void begin(int tag) {
-        if (length > FLUSH_AT) {
+        if (committed > FLUSH_AT) {
             flush();
         }
-        frameStart = length;
-        length += 4;
+        length = committed + 4;
         buffer[length++] = (byte) tag;
     }
 
     private static void end() {
-        int size = length - frameStart - 4;
+        int size = length - committed - 4;
         for (int i = 0; i < 4; i++) {
-            buffer[frameStart + i] = (byte) (size >>> (8 * i));
+            buffer[committed + i] = (byte) (size >>> (8 * i));
         }
+        committed = length;
     }
 
     static void flush() {
-        if (length > 0) {
-            UntetherNative.emit(buffer, length);
-            length = 0;
+        if (committed > 0) {
+            UntetherNative.emit(buffer, committed);
+            committed = 0;
         }
     }
 

@@ -1,5 +1,6 @@
 package java.lang;
 
+import java.lang.ref.WeakReference;
 import jdk.internal.misc.Unsafe;
 
 /** Saves and compares what stands in a slot, whatever its type. */
@@ -16,21 +17,32 @@ final class UntetherValues {
         return bitsAt(object, offset(object, slot), slot.type);
     }
 
-    /** The reference in the slot, a copy of a chunk of several elements, or null for primitives. */
-    static Object reference(Object object, UntetherSlot slot) {
+    /**
+     * What stands in the slot: null, a weak reference to it (a test may wait for the object to be collected), or a
+     * copy of a chunk of several elements. Null for primitives.
+     */
+    static Object saved(Object object, UntetherSlot slot) {
         if (isChunk(object, slot)) {
             return copy(object, slot);
         }
-        return slot.isReference() ? U.getReference(object, offset(object, slot)) : null;
+        Object value = slot.isReference() ? U.getReference(object, offset(object, slot)) : null;
+        if (value == null) {
+            return null;
+        }
+        int hash = UntetherHeader.existingHash(value);
+        UntetherObject shared = hash == 0 ? null : UntetherShadow.find(value, hash);
+        return shared != null ? shared : new WeakReference<Object>(value);
     }
 
-    static boolean isUnchanged(Object object, UntetherSlot slot, Object reference, long bits) {
+    static boolean isUnchanged(Object object, UntetherSlot slot, Object saved, long bits) {
         if (isChunk(object, slot)) {
-            return isChunkUnchanged(object, slot, reference);
+            return isChunkUnchanged(object, slot, saved);
         }
-        return slot.isReference()
-                ? U.getReference(object, offset(object, slot)) == reference
-                : bitsAt(object, offset(object, slot), slot.type) == bits;
+        if (!slot.isReference()) {
+            return bitsAt(object, offset(object, slot), slot.type) == bits;
+        }
+        Object value = U.getReference(object, offset(object, slot));
+        return saved == null ? value == null : value != null && ((WeakReference<?>) saved).get() == value;
     }
 
     /** Null, zero or false: what a lazily filled slot shows before. */
