@@ -1,6 +1,8 @@
 //! What the user sees when something is wrong: a message that says what to do, an exit code of 2 or 3, and
 //! nothing lost.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::path::{Path, PathBuf};

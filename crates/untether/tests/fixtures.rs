@@ -1,6 +1,8 @@
 //! Every suite under `fixtures/` is watched on every JDK, and what is found is compared with what its
 //! source says beside the line that causes it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,7 @@
 //! A watched program sees what it would see unwatched, and a suite that asks for threads is told.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::path::Path;

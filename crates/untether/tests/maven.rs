@@ -1,5 +1,7 @@
 //! `untether detect -- mvn ...` on the example projects, as a user would run it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::collections::BTreeSet;
