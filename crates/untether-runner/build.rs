@@ -1,6 +1,7 @@
-//! Compiles the worker's main class, which the library embeds as a jar's only content.
+//! Compiles the worker, whose classes the library embeds and puts into a jar when it starts one.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,16 +10,53 @@ fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
     println!("cargo::rerun-if-changed={}", source.display());
     println!("cargo::rerun-if-env-changed=JAVA_HOME");
+    let worker = out.join("worker");
+    compile(&files(&source.join("untether"), "java"), None, &worker);
+    // Subclasses of JUnit's own classes: compiled against stand-ins, and defined by the worker when JUnit is there.
+    let stubs = out.join("stubs");
+    compile(&files(&source.join("stubs"), "java"), None, &stubs);
+    let junit4 = out.join("junit4");
+    compile(&files(&source.join("junit4"), "java"), Some(&stubs), &junit4);
+
+    let mut table = String::from("/// Names in the jar, and contents.\nconst WORKER_FILES: &[(&str, &[u8])] = &[\n");
+    for (root, extension) in [(&worker, "class"), (&junit4, "bytes")] {
+        for file in files(root, "class") {
+            let name = file.strip_prefix(root).expect("below the root").with_extension(extension);
+            table.push_str(&format!("    ({:?}, include_bytes!({:?})),\n", name.display().to_string(), file));
+        }
+    }
+    table.push_str("];\n");
+    fs::write(out.join("worker_files.rs"), table).expect("the output folder is writable");
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder is readable") {
+        let path = entry.expect("the folder is readable").path();
+        if path.is_dir() {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn compile(sources: &[PathBuf], class_path: Option<&Path>, destination: &Path) {
+    // What an earlier build left must not be embedded.
+    let _ = fs::remove_dir_all(destination);
+    fs::create_dir_all(destination).expect("the output folder is writable");
     let javac = match env::var_os("JAVA_HOME") {
         Some(home) if Path::new(&home).join("bin/javac").exists() => Path::new(&home).join("bin/javac"),
         _ => PathBuf::from("javac"),
     };
-    let status = Command::new(&javac)
-        .args(["-source", "11", "-target", "11", "-nowarn", "-Xlint:-options", "-d"])
-        .arg(&out)
-        .arg(source.join("untether/Worker.java"))
-        .status();
-    match status {
+    let mut command = Command::new(&javac);
+    command.args(["-source", "11", "-target", "11", "-nowarn", "-Xlint:-options", "-d"]).arg(destination);
+    if let Some(class_path) = class_path {
+        command.arg("-cp").arg(class_path);
+    }
+    match command.args(sources).status() {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("{} failed with {status}", javac.display()),
         Err(error) => panic!("cannot start {}: {error}; install a JDK of 17 or newer", javac.display()),

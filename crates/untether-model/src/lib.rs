@@ -4,9 +4,11 @@
 mod detection;
 mod launch;
 mod trace;
+mod verdict;
 
 pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Note, Refusal, Resource, Unit, UnitKind,
 };
 pub use launch::Launch;
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
+pub use verdict::Status;

@@ -4,10 +4,12 @@
 
 mod error;
 mod gather;
+mod results;
 mod watch;
 mod worker;
 
 pub use error::RunnerError;
 pub use gather::{Gathered, Progress};
+pub use results::{ResultEvent, ResultReader, TestEnd};
 pub use watch::{Launcher, Output, WatchRequest, Watched, agent_library, watch};
 pub use worker::{WorkerRequest, find_java, worker_command};

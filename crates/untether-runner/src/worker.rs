@@ -9,7 +9,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::error::RunnerError;
 
-const WORKER_CLASS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/untether/Worker.class"));
+include!(concat!(env!("OUT_DIR"), "/worker_files.rs"));
 
 /// What a worker runs and how.
 #[derive(Debug, Clone)]
@@ -60,8 +60,10 @@ pub fn worker_command(request: &WorkerRequest) -> Result<Command, RunnerError> {
 fn write_jar(path: &Path) -> io::Result<()> {
     let mut jar = zip::ZipWriter::new(File::create(path)?);
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
-    jar.start_file("untether/Worker.class", options).map_err(io::Error::other)?;
-    jar.write_all(WORKER_CLASS)?;
+    for (name, content) in WORKER_FILES {
+        jar.start_file(*name, options).map_err(io::Error::other)?;
+        jar.write_all(content)?;
+    }
     jar.finish().map_err(io::Error::other)?;
     Ok(())
 }

@@ -1,0 +1,282 @@
+package untether;
+
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Predicate;
+
+/** Class runs through the JUnit Platform. */
+final class Platform {
+    private static final String CORE = "org.junit.platform.launcher.core.";
+
+    private final ClassLoader loader;
+    private final Results results;
+    private final Object launcher;
+
+    Platform(ClassLoader loader, Results results) throws ReflectiveOperationException {
+        this.loader = loader;
+        this.results = results;
+        this.launcher = type(CORE + "LauncherFactory").getMethod("create").invoke(null);
+    }
+
+    private Class<?> type(String name) throws ClassNotFoundException {
+        return Class.forName(name, true, loader);
+    }
+
+    /** Runs the classes in one go; of those with methods only these, in their order. */
+    void run(Map<Class<?>, List<String>> classes) throws Throwable {
+        Class<?> selectors = type("org.junit.platform.engine.discovery.DiscoverySelectors");
+        List<Object> selected = new ArrayList<>();
+        for (Map.Entry<Class<?>, List<String>> entry : classes.entrySet()) {
+            Class<?> owner = entry.getKey();
+            if (entry.getValue().isEmpty()) {
+                selected.add(selectors.getMethod("selectClass", Class.class).invoke(null, owner));
+            }
+            for (String name : entry.getValue()) {
+                for (Method method : methods(owner, name)) {
+                    selected.add(selectors.getMethod("selectMethod", Class.class, Method.class)
+                            .invoke(null, owner, method));
+                }
+            }
+        }
+        Class<?> builderType = type(CORE + "LauncherDiscoveryRequestBuilder");
+        Object builder = builderType.getMethod("request").invoke(null);
+        builderType.getMethod("selectors", List.class).invoke(builder, selected);
+        Class<?> anyFilter = type("org.junit.platform.engine.Filter");
+        Object filters = java.lang.reflect.Array.newInstance(anyFilter, 1);
+        java.lang.reflect.Array.set(filters, 0, orderFilter(classes));
+        builderType.getMethod("filters", filters.getClass()).invoke(builder, filters);
+        Object request = builderType.getMethod("build").invoke(builder);
+        Class<?> requestType = type("org.junit.platform.launcher.LauncherDiscoveryRequest");
+        Class<?> listenerType = type("org.junit.platform.launcher.TestExecutionListener");
+        Object listener = Proxy.newProxyInstance(loader, new Class<?>[] {listenerType}, this::event);
+        Object listeners = java.lang.reflect.Array.newInstance(listenerType, 1);
+        java.lang.reflect.Array.set(listeners, 0, listener);
+        type("org.junit.platform.launcher.Launcher")
+                .getMethod("execute", requestType, listeners.getClass())
+                .invoke(launcher, request, listeners);
+    }
+
+    /** All methods of that name that the class has, overloads included, but none that is overridden. */
+    private static List<Method> methods(Class<?> owner, String name) {
+        List<Method> found = new ArrayList<>();
+        List<Class<?>> types = new ArrayList<>();
+        for (Class<?> at = owner; at != null; at = at.getSuperclass()) {
+            types.add(at);
+        }
+        for (int i = 0; i < types.size(); i++) {
+            for (Class<?> parent : types.get(i).getInterfaces()) {
+                if (!types.contains(parent)) {
+                    types.add(parent);
+                }
+            }
+        }
+        for (Class<?> at : types) {
+            for (Method method : at.getDeclaredMethods()) {
+                boolean isNew = method.getName().equals(name) && !method.isBridge();
+                for (Method other : found) {
+                    isNew &= !java.util.Arrays.equals(other.getParameterTypes(), method.getParameterTypes());
+                }
+                if (isNew) {
+                    found.add(method);
+                }
+            }
+        }
+        return found;
+    }
+
+    // ---- the order of methods, whatever the class asks for
+
+    private Object orderFilter(Map<Class<?>, List<String>> classes) throws ReflectiveOperationException {
+        Class<?> filterType = type("org.junit.platform.launcher.PostDiscoveryFilter");
+        Object included = type("org.junit.platform.engine.FilterResult")
+                .getMethod("included", String.class)
+                .invoke(null, "");
+        Predicate<Object> sorted = descriptor -> {
+            sortChildren(descriptor, classes);
+            return true;
+        };
+        return Proxy.newProxyInstance(loader, new Class<?>[] {filterType}, (proxy, method, arguments) -> {
+            switch (method.getName()) {
+                case "apply":
+                    sorted.test(arguments[0]);
+                    return included;
+                case "toPredicate":
+                    return sorted;
+                default:
+                    return objectMethod(proxy, method, arguments);
+            }
+        });
+    }
+
+    private void sortChildren(Object descriptor, Map<Class<?>, List<String>> classes) {
+        try {
+            Class<?> type = type("org.junit.platform.engine.TestDescriptor");
+            String id = type.getMethod("getUniqueId").invoke(descriptor).toString();
+            List<String> order = null;
+            for (Map.Entry<Class<?>, List<String>> entry : classes.entrySet()) {
+                if (entry.getKey().getName().equals(className(id))) {
+                    order = entry.getValue();
+                }
+            }
+            if (order == null || order.isEmpty() || methodStart(id) >= 0) {
+                return;
+            }
+            List<Object> children = new ArrayList<>((Collection<?>) type.getMethod("getChildren").invoke(descriptor));
+            List<String> wanted = order;
+            Method uniqueId = type.getMethod("getUniqueId");
+            List<Object> ordered = new ArrayList<>(children);
+            List<Integer> positions = new ArrayList<>();
+            for (Object child : children) {
+                positions.add(wanted.indexOf(methodName(uniqueId.invoke(child).toString())));
+            }
+            ordered.sort((a, b) -> Integer.compare(positions.get(children.indexOf(a)), positions.get(children.indexOf(b))));
+            for (Object child : children) {
+                type.getMethod("removeChild", type).invoke(descriptor, child);
+            }
+            for (Object child : ordered) {
+                type.getMethod("addChild", type).invoke(descriptor, child);
+            }
+        } catch (ReflectiveOperationException unexpected) {
+            throw new IllegalStateException(unexpected);
+        }
+    }
+
+    // ---- events
+
+    private Object event(Object proxy, Method method, Object[] arguments) throws Throwable {
+        switch (method.getName()) {
+            case "executionStarted":
+                if (isTest(arguments[0])) {
+                    results.started(idOf(arguments[0]));
+                }
+                return null;
+            case "executionFinished":
+                finished(arguments[0], arguments[1]);
+                return null;
+            case "executionSkipped":
+                String id = idOf(arguments[0]);
+                if (isTest(arguments[0]) || methodStart(uniqueId(arguments[0])) >= 0) {
+                    results.skipped(id, String.valueOf(arguments[1]));
+                } else {
+                    results.failed(id, "skipped", null);
+                }
+                return null;
+            default:
+                return objectMethod(proxy, method, arguments);
+        }
+    }
+
+    private void finished(Object identifier, Object result) throws ReflectiveOperationException {
+        String status = result.getClass().getMethod("getStatus").invoke(result).toString();
+        Optional<?> thrown = (Optional<?>) result.getClass().getMethod("getThrowable").invoke(result);
+        String id = idOf(identifier);
+        if (!status.equals("SUCCESSFUL")) {
+            results.failed(id, status.equals("ABORTED") ? "aborted" : "failed", (Throwable) thrown.orElse(null));
+        }
+        if (isTest(identifier)) {
+            results.finished(id);
+        }
+    }
+
+    private static boolean isTest(Object identifier) throws ReflectiveOperationException {
+        return (Boolean) identifier.getClass().getMethod("isTest").invoke(identifier);
+    }
+
+    private static String uniqueId(Object identifier) throws ReflectiveOperationException {
+        return (String) identifier.getClass().getMethod("getUniqueId").invoke(identifier);
+    }
+
+    // ---- names, as untether detect gives them
+
+    private static final String[] METHODS = {"[method:", "[test-template:", "[test-factory:"};
+
+    /** Vintage has runners and tests; their names are those of JUnit 4. */
+    private String idOf(Object identifier) throws ReflectiveOperationException {
+        String id = uniqueId(identifier);
+        if (id.startsWith("[engine:junit-vintage]")) {
+            Optional<?> source = (Optional<?>) identifier.getClass().getMethod("getSource").invoke(identifier);
+            String name = (String) identifier.getClass().getMethod("getLegacyReportingName").invoke(identifier);
+            if (source.isPresent()) {
+                Object owner = source.get().getClass().getMethod("getClassName").invoke(source.get());
+                int parameters = name.indexOf('(');
+                return isTest(identifier) ? owner + "#" + (parameters > 0 ? name.substring(0, parameters) : name) : "" + owner;
+            }
+        }
+        String owner = className(id);
+        String method = methodName(id);
+        if (owner == null) {
+            return id;
+        }
+        if (method == null) {
+            return owner;
+        }
+        StringBuilder name = new StringBuilder(owner).append('#').append(method);
+        // Invocations of one method are numbered in the last segments: [test-template-invocation:#2].
+        for (int at = id.indexOf(":#", methodStart(id)); at >= 0; at = id.indexOf(":#", at + 1)) {
+            int end = id.indexOf(']', at);
+            name.append('[').append(id, at + 2, end < 0 ? id.length() : end).append(']');
+        }
+        return name.toString();
+    }
+
+    /** The class in a unique id of Jupiter, with {@code $} before nested ones; null where there is none. */
+    private static String className(String id) {
+        StringBuilder name = null;
+        for (String segment : id.substring(1, id.length() - 1).split("]/\\[")) {
+            int colon = segment.indexOf(':');
+            String kind = colon < 0 ? "" : segment.substring(0, colon);
+            if (kind.equals("class") || kind.equals("class-template")) {
+                name = new StringBuilder(segment.substring(colon + 1));
+            } else if (name != null && kind.startsWith("nested-class")) {
+                name.append('$').append(segment, colon + 1, segment.length());
+            }
+        }
+        return name == null ? null : name.toString();
+    }
+
+    private static int methodStart(String id) {
+        for (String kind : METHODS) {
+            int at = id.indexOf("/" + kind);
+            if (at >= 0) {
+                return at + 1;
+            }
+        }
+        return -1;
+    }
+
+    private static String methodName(String id) {
+        int start = methodStart(id);
+        if (start < 0) {
+            return null;
+        }
+        String signature = value(id, start);
+        int parameters = signature.indexOf('(');
+        return parameters < 0 ? signature : signature.substring(0, parameters);
+    }
+
+    /** What stands between the colon and the bracket of the segment that starts here. */
+    private static String value(String id, int start) {
+        int colon = id.indexOf(':', start);
+        int end = id.indexOf(']', colon);
+        return id.substring(colon + 1, end < 0 ? id.length() : end);
+    }
+
+    /** Calls that a proxy gets besides those of its own interface. */
+    static Object objectMethod(Object proxy, Method method, Object[] arguments) throws Throwable {
+        switch (method.getName()) {
+            case "hashCode":
+                return System.identityHashCode(proxy);
+            case "equals":
+                return proxy == arguments[0];
+            case "toString":
+                return "untether.Worker";
+            default:
+                return null;
+        }
+    }
+}
