@@ -1,7 +1,7 @@
 //! Reading runs back.
 
 use rusqlite::{Row, params};
-use untether_model::{Access, AccessMode, Detection, Outcome, Resource, Unit, UnitKind};
+use untether_model::{Access, AccessMode, Detection, Outcome, Resource, StackLine, Unit, UnitKind};
 
 use crate::Store;
 use crate::error::StoreError;
@@ -73,12 +73,7 @@ impl Store {
                     units: self.units(jvm)?,
                     resources: self.resources(jvm)?,
                     accesses: self.accesses(jvm)?,
-                    stacks: self.rows(
-                        "SELECT lines FROM stack WHERE jvm = ?1 ORDER BY number",
-                        jvm,
-                        |row| row.get::<_, String>(0),
-                        |lines| self.parse(&lines),
-                    )?,
+                    stacks: self.stacks(jvm)?,
                     notes: self.parse(&notes)?,
                     refusals: self.parse(&refusals)?,
                     is_complete,
@@ -115,6 +110,24 @@ impl Store {
             jvm,
             |row| Ok(Resource { name: row.get(0)?, root: row.get(1)? }),
             Ok,
+        )
+    }
+
+    fn stacks(&self, jvm: i64) -> Result<Vec<Vec<StackLine>>, StoreError> {
+        let lines: Vec<StackLine> = self.rows(
+            "SELECT class, method, file, line FROM line WHERE jvm = ?1 ORDER BY number",
+            jvm,
+            |row| Ok(StackLine { class: row.get(0)?, method: row.get(1)?, file: row.get(2)?, line: row.get(3)? }),
+            Ok,
+        )?;
+        self.rows(
+            "SELECT lines FROM stack WHERE jvm = ?1 ORDER BY number",
+            jvm,
+            |row| row.get::<_, String>(0),
+            |numbers| {
+                let numbers: Vec<usize> = self.parse(&numbers)?;
+                Ok(numbers.into_iter().filter_map(|number| lines.get(number).cloned()).collect())
+            },
         )
     }
 

@@ -62,6 +62,19 @@ CREATE TABLE access (
 ) WITHOUT ROWID;
 CREATE INDEX unit_of_jvm ON unit (jvm, number);
 CREATE INDEX jvm_of_run ON jvm (run);
+", "
+-- Stacks share their lines: one of a suite's thousands of stacks is mostly lines of the others. No release has
+-- written the old form.
+DELETE FROM run;
+CREATE TABLE line (
+    jvm INTEGER NOT NULL REFERENCES jvm ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    class TEXT NOT NULL,
+    method TEXT NOT NULL,
+    file TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    PRIMARY KEY (jvm, number)
+) WITHOUT ROWID;
 "];
 
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -1,13 +1,15 @@
 //! Writing a finished run.
 
+use std::collections::HashMap;
+
 use rusqlite::{Transaction, TransactionBehavior, params};
-use untether_model::{AccessMode, Detection, UnitKind};
+use untether_model::{AccessMode, Detection, StackLine, UnitKind};
 
 use crate::Store;
 use crate::error::StoreError;
 
 /// How many runs are kept; older ones are dropped when a new one is written.
-const RUNS_KEPT: i64 = 5;
+const RUNS_KEPT: i64 = 3;
 
 /// A run that has ended.
 #[derive(Debug)]
@@ -83,8 +85,20 @@ fn insert_jvm(transaction: &Transaction<'_>, run: i64, detection: &Detection) ->
         resources.execute(params![jvm, number, resource.name, resource.root])?;
     }
     let mut stacks = transaction.prepare("INSERT INTO stack (jvm, number, lines) VALUES (?1, ?2, ?3)")?;
+    let mut insert_line = transaction
+        .prepare("INSERT INTO line (jvm, number, class, method, file, line) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut numbers: HashMap<&StackLine, usize> = HashMap::new();
     for (number, lines) in detection.stacks.iter().enumerate() {
-        stacks.execute(params![jvm, number, json(lines)])?;
+        let mut stack = Vec::with_capacity(lines.len());
+        for line in lines {
+            let next = numbers.len();
+            let known = *numbers.entry(line).or_insert(next);
+            if known == next {
+                insert_line.execute(params![jvm, known, line.class, line.method, line.file, line.line])?;
+            }
+            stack.push(known);
+        }
+        stacks.execute(params![jvm, number, json(&stack)])?;
     }
     let mut accesses = transaction.prepare(
         "INSERT INTO access (jvm, number, resource, unit, position, mode, source, stack, source_stack, labels)
