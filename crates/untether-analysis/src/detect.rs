@@ -271,10 +271,11 @@ impl<'t> Analysis<'t> {
         }
     }
 
-    /// Keeps what matters: resources that some unit wrote, and of the reads of one writer's state only
-    /// those nearest to the root.
+    /// Keeps what matters: resources that some unit wrote. Of the reads of one writer's state only those nearest
+    /// to the root name it as their source.
     fn finish(self) -> Detection {
         let mut written: HashSet<u32> = HashSet::new();
+        let mut stored_into: HashSet<u32> = HashSet::new();
         let mut flows: HashSet<(u32, usize, usize)> = HashSet::new();
         for (slot, access) in &self.accesses {
             if access.mode == AccessMode::Write || access.source.is_some() {
@@ -282,6 +283,9 @@ impl<'t> Analysis<'t> {
             }
             if let Some(source) = access.source {
                 flows.insert((*slot, source, access.unit));
+            }
+            if access.mode == AccessMode::Write {
+                stored_into.insert(*slot);
             }
         }
         let mut resources: Vec<Resource> = Vec::new();
@@ -294,7 +298,12 @@ impl<'t> Analysis<'t> {
             if let Some(source) = access.source
                 && self.is_implied(slot, source, access.unit, &flows)
             {
-                continue;
+                // It adds nothing to what the reader got from this writer, but others write here as well.
+                if !stored_into.contains(&slot) {
+                    continue;
+                }
+                access.source = None;
+                access.source_stack = None;
             }
             access.resource = *resource_of.entry(slot).or_insert_with(|| {
                 resources.push(names::resource(self.trace, slot));

@@ -6,6 +6,7 @@
 mod dependencies;
 mod detect;
 mod names;
+pub mod refine;
 
 pub use dependencies::dependencies;
 pub use detect::detect;

@@ -117,6 +117,11 @@ impl<'a> ConstantPool<'a> {
         }
     }
 
+    /// The classes that the original pool names, arrays included.
+    pub fn class_names(&self) -> impl Iterator<Item = &'a [u8]> {
+        (1..self.original_count).filter_map(|index| self.class_name(index).ok())
+    }
+
     fn name_and_type(&self, index: u16) -> Result<(&'a [u8], &'a [u8])> {
         match self.raw(index)? {
             (NAME_AND_TYPE, mut reader) => Ok((self.utf8(reader.u2()?)?, self.utf8(reader.u2()?)?)),

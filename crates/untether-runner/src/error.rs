@@ -19,4 +19,8 @@ pub enum RunnerError {
     CannotWrite { path: PathBuf, source: io::Error },
     #[error("cannot read the trace {path}: {source}")]
     CannotRead { path: PathBuf, source: io::Error },
+    #[error("{path} was used by the last 'untether detect' and is gone; run it again")]
+    Gone { path: PathBuf },
+    #[error("the last 'untether detect' did not record the class path of its JVM; run it again")]
+    NoClassPath,
 }

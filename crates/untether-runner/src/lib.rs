@@ -1,15 +1,20 @@
-//! Starts watched JVMs, directly or through a build tool, and gathers what they report.
+//! Starts watched JVMs, directly or through a build tool, and gathers what they report; runs schedules in worker
+//! JVMs.
 //!
 //! Knows processes and wire frames; hands out model values and events, and prints nothing.
 
+mod context;
 mod error;
 mod gather;
 mod results;
+mod schedule;
 mod watch;
 mod worker;
 
+pub use context::WorkerContext;
 pub use error::RunnerError;
 pub use gather::{Gathered, Progress};
 pub use results::{ResultEvent, ResultReader, TestEnd};
+pub use schedule::{Execution, Executor, Limits};
 pub use watch::{Launcher, Output, WatchRequest, Watched, agent_library, watch};
 pub use worker::{WorkerRequest, find_java, worker_command};

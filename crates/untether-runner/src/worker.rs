@@ -57,7 +57,7 @@ pub fn worker_command(request: &WorkerRequest) -> Result<Command, RunnerError> {
     Ok(command)
 }
 
-fn write_jar(path: &Path) -> io::Result<()> {
+pub(crate) fn write_jar(path: &Path) -> io::Result<()> {
     let mut jar = zip::ZipWriter::new(File::create(path)?);
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
     for (name, content) in WORKER_FILES {

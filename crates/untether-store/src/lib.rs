@@ -5,6 +5,7 @@
 
 mod error;
 mod read;
+mod refinement;
 mod schema;
 mod write;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 pub use error::StoreError;
 pub use read::{RunSummary, StoredRun};
+pub use refinement::StoredRefinement;
 use rusqlite::Connection;
 pub use write::NewRun;
 

@@ -43,13 +43,13 @@ impl Store {
         Ok(StoredRun { detections: self.detections(number)?, summary })
     }
 
-    fn parse<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
+    pub(crate) fn parse<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
         serde_json::from_str(text)
             .map_err(|error| StoreError::Corrupt { path: self.path.clone(), message: error.to_string() })
     }
 
     /// Collects rows whose JSON columns are parsed by `convert`.
-    fn rows<R, T>(
+    pub(crate) fn rows<R, T>(
         &self,
         sql: &str,
         key: i64,

@@ -7,7 +7,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::StoreError;
 
 /// Each entry takes the schema from its index to the next version.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
     started_ms INTEGER NOT NULL,
@@ -62,7 +63,8 @@ CREATE TABLE access (
 ) WITHOUT ROWID;
 CREATE INDEX unit_of_jvm ON unit (jvm, number);
 CREATE INDEX jvm_of_run ON jvm (run);
-", "
+",
+    "
 -- Stacks share their lines: one of a suite's thousands of stacks is mostly lines of the others. No release has
 -- written the old form.
 DELETE FROM run;
@@ -75,7 +77,23 @@ CREATE TABLE line (
     line INTEGER NOT NULL,
     PRIMARY KEY (jvm, number)
 ) WITHOUT ROWID;
-"];
+",
+    "
+-- What schedules came to, so that a refinement that was interrupted goes on where it was.
+CREATE TABLE observation (
+    schedule TEXT NOT NULL,
+    occurrence INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    noted_ms INTEGER NOT NULL,
+    PRIMARY KEY (schedule, occurrence)
+) WITHOUT ROWID;
+CREATE TABLE refinement (
+    id INTEGER PRIMARY KEY,
+    started_ms INTEGER NOT NULL,
+    content TEXT NOT NULL
+);
+",
+];
 
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::Database { path: path.to_path_buf(), source };

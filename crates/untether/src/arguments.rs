@@ -1,9 +1,11 @@
 //! What can be typed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use untether_analysis::refine::Strategy;
 
 /// Frees the tests of a Java suite from each other.
 ///
@@ -25,6 +27,10 @@ pub(crate) enum Command {
     Detect(DetectArguments),
     /// Show the dependencies of the last run
     Deps(DepsArguments),
+    /// Find out which dependencies change an outcome, each with a schedule that proves it
+    Refine(RefineArguments),
+    /// Run the proof of a finding again and show both outcomes
+    Replay(ReplayArguments),
     /// Show through what one test depends on another, with the stacks of the write and the read
     Why(WhyArguments),
     /// Show what could not be watched in the last run, and check this machine
@@ -81,6 +87,8 @@ pub(crate) enum Kind {
     Anti,
     /// The second test reads what the first one changes, in whatever order they ran
     Candidate,
+    /// Its violation was seen to change an outcome: what 'untether refine' found
+    Manifest,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -104,6 +112,84 @@ pub(crate) struct DepsArguments {
     /// The form of the output
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Uses the JVMs that the last 'untether detect' captured; no build tool is needed. A refinement that
+is interrupted goes on where it was when it is started again.
+
+Exit codes: 0 done, 1 what --fail-on names was found, 2 wrong usage or input, 3 an internal problem.
+
+Examples:
+  untether refine
+  untether refine --budget 10m -j 4
+  untether refine --fail-on new"
+)]
+pub(crate) struct RefineArguments {
+    /// How many JVMs run at the same time [default: the number of processors]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Stop after this long (such as 90s, 10m or 2h) and keep what was found until then
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) budget: Option<Duration>,
+    /// How to search: guided, pradet, reverse, isolate, pairs or random:N:SEED
+    #[arg(long, value_name = "STRATEGY", default_value = "guided")]
+    pub(crate) strategy: Strategy,
+    /// End a test that runs longer than this
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    pub(crate) test_timeout: Duration,
+    /// How often the original order is run, to find tests that vary by themselves
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) reference_runs: u16,
+    /// Only find out about this test or class; may be repeated
+    #[arg(long, value_name = "TEST")]
+    pub(crate) test: Vec<String>,
+    /// Forget what earlier refinements found and look at every test again
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// End with exit code 1 if something was found: anything, or what the last refinement did not have
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) fail_on: Option<FailOn>,
+    /// The form of the output
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    /// Do not show progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    New,
+    Any,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// The id of a finding, as 'untether deps --kind manifest' shows it
+    pub(crate) id: String,
+    /// End a test that runs longer than this
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    pub(crate) test_timeout: Duration,
+    /// The form of the output
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err("not a time such as 90s, 10m or 2h".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "not a time such as 90s, 10m or 2h".to_owned())?;
+    match number.checked_mul(seconds) {
+        Some(0) | None => Err("must be at least one second, and not without end".to_owned()),
+        Some(seconds) => Ok(Duration::from_secs(seconds)),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
-use untether_model::DependencyKind;
+use untether_model::{DependencyKind, Finding, Role};
 use untether_store::{Store, StoredRun};
 
 use crate::arguments::{DepsArguments, Format, Kind};
 use crate::error::Error;
+use crate::findings::{self, FindingView};
 use crate::view::{self, DependencyView, JSON_VERSION, TestView};
 
 #[derive(Serialize)]
@@ -16,6 +17,8 @@ struct Document<'d> {
     version: u32,
     tests: Vec<TestView>,
     dependencies: &'d [DependencyView],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest: Option<Vec<FindingView<'d>>>,
 }
 
 pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
@@ -23,8 +26,24 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
     let kinds: Vec<DependencyKind> = if request.kind.is_empty() {
         vec![DependencyKind::Data]
     } else {
-        request.kind.iter().map(|kind| model_kind(*kind)).collect()
+        request.kind.iter().filter_map(|kind| model_kind(*kind)).collect()
     };
+    let mut manifest = None;
+    if request.kind.contains(&Kind::Manifest) {
+        let refinements = Store::open(store)?.refinements()?;
+        let Some(latest) = refinements.into_iter().next() else {
+            return Err(Error::Usage("there is no refinement yet; run 'untether refine' first".to_owned()));
+        };
+        let mut findings = latest.findings;
+        if let Some(test) = &request.test {
+            let names = |finding: &Finding| {
+                let all = [&finding.setters, &finding.polluters].into_iter().flatten().chain([&finding.test]);
+                all.cloned().collect::<Vec<String>>()
+            };
+            findings.retain(|finding| names(finding).iter().any(|name| view::is_named(name, test)));
+        }
+        manifest = Some(findings);
+    }
     let mut pairs = view::pairs(&run, &kinds, request.class_level);
     if let Some(test) = &request.test {
         check_name(&run, test)?;
@@ -32,20 +51,34 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
     }
     match request.format {
         Format::Json => {
-            let document = Document { version: JSON_VERSION, tests: view::tests(&run), dependencies: &pairs };
+            let document = Document {
+                version: JSON_VERSION,
+                tests: view::tests(&run),
+                dependencies: &pairs,
+                manifest: manifest.as_deref().map(findings::views),
+            };
             println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
         }
-        Format::Dot => print_dot(&pairs),
-        Format::Table => print_table(&pairs),
+        Format::Dot => print_dot(&pairs, manifest.as_deref().unwrap_or_default()),
+        Format::Table => {
+            if let Some(findings) = &manifest {
+                findings::print_table(findings, None);
+            }
+            if manifest.is_none() || !kinds.is_empty() {
+                print_table(&pairs);
+            }
+        }
     }
     Ok(0)
 }
 
-fn model_kind(kind: Kind) -> DependencyKind {
+/// None for what is not read off a single run.
+fn model_kind(kind: Kind) -> Option<DependencyKind> {
     match kind {
-        Kind::Data => DependencyKind::Data,
-        Kind::Anti => DependencyKind::Anti,
-        Kind::Candidate => DependencyKind::Candidate,
+        Kind::Data => Some(DependencyKind::Data),
+        Kind::Anti => Some(DependencyKind::Anti),
+        Kind::Candidate => Some(DependencyKind::Candidate),
+        Kind::Manifest => None,
     }
 }
 
@@ -65,13 +98,22 @@ pub(crate) fn check_name(run: &StoredRun, given: &str) -> Result<(), Error> {
     Err(Error::Usage(format!("no test or class named '{given}' in the last run; {hint}")))
 }
 
-fn print_dot(pairs: &[DependencyView]) {
+fn print_dot(pairs: &[DependencyView], findings: &[Finding]) {
     println!("digraph dependencies {{");
     println!("  rankdir=LR; node [shape=box];");
     for pair in pairs {
         let through = pair.resources.first().map_or("", |resource| resource.name.as_str());
         let more = if pair.resources.len() > 1 { format!(" +{}", pair.resources.len() - 1) } else { String::new() };
         println!("  {:?} -> {:?} [label={:?}];", pair.from, pair.to, format!("{through}{more}"));
+    }
+    for finding in findings {
+        let (others, style) = match finding.role {
+            Role::Brittle => (&finding.setters, "setter"),
+            Role::Victim => (&finding.polluters, "polluter"),
+        };
+        for other in others {
+            println!("  {other:?} -> {:?} [label={style:?}, style=bold];", finding.test);
+        }
     }
     println!("}}");
 }
@@ -112,7 +154,11 @@ fn print_table(pairs: &[DependencyView]) {
             DependencyKind::Anti => " (anti)",
             DependencyKind::Candidate => " (candidates)",
         };
-        println!("{root}{kind}: {} between {} tests", count(pairs.len(), "dependency", "dependencies"), tests.len());
+        println!(
+            "{root}{kind}: {} between {} tests",
+            findings::count(pairs.len(), "dependency", "dependencies"),
+            tests.len()
+        );
         const MOST: usize = 20;
         for (pair, names) in pairs.iter().take(MOST) {
             println!("  {} -> {}", pair.from, pair.to);
@@ -123,8 +169,4 @@ fn print_table(pairs: &[DependencyView]) {
             println!("  ... and {} more; see --format json, or --test TEST for one test", pairs.len() - MOST);
         }
     }
-}
-
-fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }

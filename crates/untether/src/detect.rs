@@ -1,7 +1,7 @@
 //! `untether detect`: run, gather, analyse, store, sum up.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +14,7 @@ use untether_store::{NewRun, Store};
 use crate::arguments::DetectArguments;
 use crate::error::Error;
 use crate::progress::Display;
+use crate::scratch::Scratch;
 
 pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Error> {
     let config = Config::load(Path::new("."))?;
@@ -56,44 +57,6 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         )));
     }
     Ok(exit_code(watched.status))
-}
-
-/// A folder for one run's files, removed when the run is over.
-struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    fn create(store: &Path) -> Result<Self, Error> {
-        remove_stale(store);
-        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
-        let path = store.join(format!("run-{}-{nanos}", std::process::id()));
-        let failed = |error: std::io::Error| Error::Failed(format!("cannot create {}: {error}", path.display()));
-        std::fs::create_dir_all(&path).map_err(failed)?;
-        // Test JVMs have working folders of their own.
-        let path = path.canonicalize().map_err(failed)?;
-        Ok(Scratch { path })
-    }
-}
-
-/// Removes the folders of runs whose process is gone: they were killed.
-fn remove_stale(store: &Path) {
-    let Ok(entries) = std::fs::read_dir(store) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = name.strip_prefix("run-").and_then(|rest| rest.split('-').next());
-        if owner.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
-            // Whoever comes next may try again.
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A left-over folder does no harm.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
 }
 
 fn launcher(request: &DetectArguments, directory: &Path) -> Result<(Launcher, Vec<String>), Error> {

@@ -7,7 +7,11 @@ mod deps;
 mod detect;
 mod doctor;
 mod error;
+mod findings;
 mod progress;
+mod refine;
+mod replay;
+mod scratch;
 mod view;
 mod why;
 
@@ -22,6 +26,8 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Command::Detect(request) => detect::run(&arguments.store, request),
         Command::Deps(request) => deps::run(&arguments.store, request),
+        Command::Refine(request) => refine::run(&arguments.store, request),
+        Command::Replay(request) => replay::run(&arguments.store, request),
         Command::Why(request) => why::run(&arguments.store, request),
         Command::Doctor(request) => doctor::run(&arguments.store, request),
         Command::Config => {

@@ -256,7 +256,9 @@ final class Platform {
         }
         String signature = value(id, start);
         int parameters = signature.indexOf('(');
-        return parameters < 0 ? signature : signature.substring(0, parameters);
+        String name = parameters < 0 ? signature : signature.substring(0, parameters);
+        // Methods that are only visible in their package have the declaring class before them.
+        return name.substring(name.lastIndexOf('#') + 1);
     }
 
     /** What stands between the colon and the bracket of the segment that starts here. */

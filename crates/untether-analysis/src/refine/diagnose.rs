@@ -1,0 +1,327 @@
+//! Why a test came to something else: its setters or polluters, proved in fresh JVMs.
+
+use std::collections::BTreeSet;
+
+use untether_model::{Contrast, Finding, Role, Status, Verdict};
+
+use crate::refine::ddmin::minimise;
+use crate::refine::evidence::{Evidence, Test};
+use crate::refine::{Session, Stopped, Suspect};
+
+/// Candidates that are tried one by one before anything larger is taken apart.
+const MOST_SINGLES: usize = 24;
+
+/// Trials of one step of taking a schedule apart that run at the same time.
+const AT_ONCE: usize = 4;
+
+fn is_subsequence(of: &[Test], list: &[Test]) -> bool {
+    let mut rest = list.iter();
+    of.iter().all(|wanted| rest.any(|found| found == wanted))
+}
+
+/// Whether some class would have to be run twice.
+fn splits_class(evidence: &Evidence<'_>, schedule: &[Test]) -> bool {
+    let mut seen = BTreeSet::new();
+    schedule.chunk_by(|&a, &b| evidence.class(a) == evidence.class(b)).any(|run| !seen.insert(evidence.class(run[0])))
+}
+
+fn followed_by(before: &[Test], test: Test) -> Vec<Test> {
+    let mut schedule = before.to_vec();
+    schedule.push(test);
+    schedule
+}
+
+impl Session<'_, '_> {
+    /// Finds the cause of each suspect.
+    pub(crate) fn explain(&mut self, suspects: Vec<Suspect>) -> Result<(), Stopped> {
+        let mut suspects: Vec<Suspect> =
+            suspects.into_iter().filter(|suspect| !self.is_explained(suspect.test, &suspect.before)).collect();
+        self.run_alone(&suspects)?;
+        // Brittle tests first: their setters explain much of what the others see.
+        suspects.sort_by_key(|suspect| (!self.is_brittle(suspect.test), suspect.test));
+        let mut left = suspects.len();
+        for suspect in suspects {
+            self.explaining(left);
+            left -= 1;
+            if self.unconfirmed.contains(&suspect.test) || self.is_explained(suspect.test, &suspect.before) {
+                continue;
+            }
+            let is_found = if self.is_brittle(suspect.test) {
+                self.explain_brittle(suspect.test)?
+            } else {
+                self.explain_victim(&suspect)?
+            };
+            if !is_found {
+                self.unconfirmed.insert(suspect.test);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each suspect by itself, twice; those that cannot make up their minds are dropped.
+    fn run_alone(&mut self, suspects: &[Suspect]) -> Result<(), Stopped> {
+        let mut unknown: Vec<Test> =
+            suspects.iter().map(|s| s.test).filter(|test| !self.alone.contains_key(test)).collect();
+        unknown.dedup();
+        let twice: Vec<Vec<Test>> = unknown.iter().flat_map(|&test| [vec![test], vec![test]]).collect();
+        let verdicts = self.last_verdicts(&twice)?;
+        for (&test, pair) in unknown.iter().zip(verdicts.chunks(2)) {
+            if pair[0].status == pair[1].status && pair[0].status != Status::Missing {
+                self.alone.insert(test, pair[0].clone());
+            } else {
+                self.unconfirmed.insert(test);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_brittle(&self, test: Test) -> bool {
+        self.alone.get(&test).is_some_and(|verdict| self.is_violated(test, verdict.status))
+    }
+
+    /// Whether a finding already says that the test comes to something else after these.
+    fn is_explained(&self, test: Test, before: &[Test]) -> bool {
+        let name = &self.evidence.tests[test];
+        let numbers =
+            |names: &[String]| names.iter().filter_map(|name| self.evidence.test(name)).collect::<Vec<Test>>();
+        self.findings.iter().filter(|finding| &finding.test == name).any(|finding| match finding.role {
+            Role::Brittle => !is_subsequence(&numbers(&finding.setters), before),
+            Role::Victim => is_subsequence(&numbers(&finding.polluters), before),
+        })
+    }
+
+    fn violations(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Option<Verdict>>, Stopped> {
+        let verdicts = self.last_verdicts(schedules)?;
+        Ok(schedules
+            .iter()
+            .zip(verdicts)
+            .map(|(schedule, verdict)| {
+                let test = schedule.last().copied()?;
+                self.is_violated(test, verdict.status).then_some(verdict)
+            })
+            .collect())
+    }
+
+    /// Which of the lists, run before the test, have the property; a few at a time, up to the first that has.
+    fn first_that(&mut self, test: Test, lists: &[Vec<Test>], wants_violation: bool) -> Result<Vec<bool>, Stopped> {
+        let mut held = Vec::with_capacity(lists.len());
+        for some in lists.chunks(AT_ONCE) {
+            let schedules: Vec<Vec<Test>> = some.iter().map(|before| followed_by(before, test)).collect();
+            held.extend(self.violations(&schedules)?.iter().map(|violation| violation.is_some() == wants_violation));
+            if held.contains(&true) {
+                break;
+            }
+        }
+        held.resize(lists.len(), false);
+        Ok(held)
+    }
+
+    /// The fewest of these tests that, run before `test`, still have the effect: first by class run, then by test.
+    fn fewest(&mut self, test: Test, before: Vec<Test>, wants_violation: bool) -> Result<Vec<Test>, Stopped> {
+        let evidence = self.evidence;
+        let runs: Vec<Vec<Test>> =
+            before.chunk_by(|&a, &b| evidence.class(a) == evidence.class(b)).map(<[Test]>::to_vec).collect();
+        let runs = minimise(runs, |trials| {
+            let lists: Vec<Vec<Test>> = trials.iter().map(|trial| trial.concat()).collect();
+            self.first_that(test, &lists, wants_violation)
+        })?;
+        minimise(runs.concat(), |trials| self.first_that(test, trials, wants_violation))
+    }
+
+    fn explain_brittle(&mut self, test: Test) -> Result<bool, Stopped> {
+        let Some(setters) = self.setters_of(test)? else { return Ok(false) };
+        let schedule = followed_by(&setters, test);
+        // Once more, so that it is no accident.
+        if self.violations(&[schedule.clone()])?[0].is_some() {
+            return Ok(false);
+        }
+        let verdict = self.alone[&test].clone();
+        self.add(test, Role::Brittle, &setters, Vec::new(), vec![test], schedule, &verdict);
+        self.find_disturbers(test, &setters)?;
+        Ok(true)
+    }
+
+    fn setters_of(&mut self, test: Test) -> Result<Option<Vec<Test>>, Stopped> {
+        let evidence = self.evidence;
+        let earlier = |tests: BTreeSet<Test>| tests.into_iter().filter(|&other| other < test).collect::<Vec<Test>>();
+        let mut direct: Vec<Test> = evidence.sources[test].keys().copied().filter(|&source| source < test).collect();
+        // The last writer is the one whose value the test saw; lazy state comes last.
+        direct.sort_by_key(|source| (!evidence.sources[test][source], std::cmp::Reverse(*source)));
+        for some in direct.chunks(AT_ONCE).take(MOST_SINGLES / AT_ONCE) {
+            let schedules: Vec<Vec<Test>> = some.iter().map(|&setter| vec![setter, test]).collect();
+            let violations = self.violations(&schedules)?;
+            if let Some(found) = violations.iter().position(Option::is_none) {
+                return Ok(Some(vec![some[found]]));
+            }
+        }
+        let all_earlier: Vec<Test> = (0..test).collect();
+        let mut larger: Vec<Vec<Test>> =
+            vec![earlier(direct.iter().copied().collect()), earlier(evidence.closure(test)), all_earlier];
+        larger.retain(|list| !list.is_empty());
+        larger.dedup();
+        for list in larger {
+            if self.violations(&[followed_by(&list, test)])?[0].is_none() {
+                return self.fewest(test, list, false).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tests that undo what the setters did when they come between them and the brittle test.
+    fn find_disturbers(&mut self, test: Test, setters: &[Test]) -> Result<(), Stopped> {
+        let evidence = self.evidence;
+        let schedules: Vec<Vec<Test>> = evidence
+            .writers_of(test)
+            .into_iter()
+            .filter(|writer| !setters.contains(writer))
+            .map(|writer| followed_by(&followed_by(setters, writer), test))
+            .filter(|schedule| !splits_class(evidence, schedule))
+            .take(2 * MOST_SINGLES)
+            .collect();
+        let violations = self.violations(&schedules)?;
+        let suspicious: Vec<Vec<Test>> = schedules
+            .into_iter()
+            .zip(&violations)
+            .filter(|(_, violation)| violation.is_some())
+            .map(|(schedule, _)| schedule)
+            .collect();
+        let again = self.violations(&suspicious)?;
+        for (schedule, verdict) in suspicious.into_iter().zip(again) {
+            let Some(verdict) = verdict else { continue };
+            let polluters = &schedule[..schedule.len() - 1];
+            let counter = followed_by(setters, test);
+            self.add(test, Role::Victim, polluters, Vec::new(), schedule.clone(), counter, &verdict);
+        }
+        Ok(())
+    }
+
+    fn explain_victim(&mut self, suspect: &Suspect) -> Result<bool, Stopped> {
+        let test = suspect.test;
+        let found = match self.polluters_of(suspect)? {
+            found if found.is_empty() => return Ok(false),
+            found => found,
+        };
+        let mut is_found = false;
+        for polluters in found {
+            let schedule = followed_by(&polluters, test);
+            let Some(verdict) = self.violations(&[schedule.clone()])?.remove(0) else { continue };
+            let cleaners = self.cleaners_of(test, &polluters)?;
+            self.add(test, Role::Victim, &polluters, cleaners, schedule, vec![test], &verdict);
+            is_found = true;
+        }
+        Ok(is_found)
+    }
+
+    /// Sets of polluters, each of which is enough.
+    fn polluters_of(&mut self, suspect: &Suspect) -> Result<Vec<Vec<Test>>, Stopped> {
+        let (evidence, test) = (self.evidence, suspect.test);
+        let writers = evidence.writers_of(test);
+        let direct: Vec<Test> = suspect.before.iter().copied().filter(|other| writers.contains(other)).collect();
+        // What already harmed another test is tried first, then each writer alone, the last one first.
+        let mut trials: Vec<Vec<Test>> = Vec::new();
+        for finding in self.findings.iter().filter(|finding| finding.role == Role::Victim) {
+            let polluters: Vec<Test> = finding.polluters.iter().filter_map(|name| evidence.test(name)).collect();
+            if is_subsequence(&polluters, &suspect.before) && !trials.contains(&polluters) {
+                trials.push(polluters);
+            }
+        }
+        trials.extend(direct.iter().rev().take(MOST_SINGLES).map(|&writer| vec![writer]));
+        trials.dedup();
+        let schedules: Vec<Vec<Test>> = trials.iter().map(|before| followed_by(before, test)).collect();
+        let violations = self.violations(&schedules)?;
+        let mut enough: Vec<Vec<Test>> =
+            trials.into_iter().zip(violations).filter(|(_, v)| v.is_some()).map(|(trial, _)| trial).collect();
+        // A set is only minimal if no part of it is enough.
+        let all = enough.clone();
+        enough.retain(|set| !all.iter().any(|other| other.len() < set.len() && is_subsequence(other, set)));
+        if !enough.is_empty() {
+            return Ok(enough);
+        }
+        let mut wider: BTreeSet<Test> = writers.clone();
+        for &writer in &writers {
+            wider.extend(evidence.writers_of(writer));
+        }
+        let indirect: Vec<Test> = suspect.before.iter().copied().filter(|other| wider.contains(other)).collect();
+        let mut lists = vec![direct, indirect, suspect.before.clone()];
+        lists.retain(|list| list.len() > 1 || (list.len() == 1 && list == &suspect.before));
+        lists.dedup();
+        for list in lists {
+            if self.violations(&[followed_by(&list, test)])?[0].is_some() {
+                let polluters = self.fewest(test, list, true)?;
+                return Ok(if polluters.is_empty() { Vec::new() } else { vec![polluters] });
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn cleaners_of(&mut self, test: Test, polluters: &[Test]) -> Result<Vec<Test>, Stopped> {
+        let evidence = self.evidence;
+        let polluted: BTreeSet<usize> =
+            polluters.iter().flat_map(|&polluter| evidence.writes[polluter].iter().copied()).collect();
+        let mut candidates: BTreeSet<Test> = BTreeSet::new();
+        for group in evidence.reads[test].iter().filter(|group| polluted.contains(group)) {
+            candidates.extend(&evidence.groups[*group].writers);
+        }
+        let schedules: Vec<Vec<Test>> = candidates
+            .into_iter()
+            .filter(|cleaner| *cleaner != test && !polluters.contains(cleaner))
+            .map(|cleaner| followed_by(&followed_by(polluters, cleaner), test))
+            .filter(|schedule| !splits_class(evidence, schedule))
+            .take(MOST_SINGLES)
+            .collect();
+        let violations = self.violations(&schedules)?;
+        let clean = schedules.iter().zip(violations).filter(|(_, violation)| violation.is_none());
+        Ok(clean.map(|(schedule, _)| schedule[schedule.len() - 2]).collect())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one finding, at the one place that makes it")]
+    fn add(
+        &mut self,
+        test: Test,
+        role: Role,
+        others: &[Test],
+        cleaners: Vec<Test>,
+        schedule: Vec<Test>,
+        counter_schedule: Vec<Test>,
+        violated: &Verdict,
+    ) {
+        let evidence = self.evidence;
+        let names = |tests: &[Test]| tests.iter().map(|&test| evidence.tests[test].clone()).collect::<Vec<String>>();
+        let (setters, polluters) = match role {
+            Role::Brittle => (names(others), Vec::new()),
+            Role::Victim => (Vec::new(), names(others)),
+        };
+        let name = evidence.tests[test].clone();
+        let id = identify(role, &name, if role == Role::Brittle { &setters } else { &polluters });
+        if self.findings.iter().any(|finding| finding.id == id) {
+            return;
+        }
+        self.findings.push(Finding {
+            id,
+            test: name,
+            role,
+            setters,
+            polluters,
+            cleaners: names(&cleaners),
+            resources: evidence.channels(others, test),
+            outcome: Contrast {
+                reference: self.reference[test],
+                violated: violated.status,
+                message: violated.message.clone(),
+            },
+            schedule: names(&schedule),
+            counter_schedule: names(&counter_schedule),
+        });
+    }
+}
+
+/// Six digits that stay the same as long as the finding does.
+fn identify(role: Role, test: &str, others: &[String]) -> String {
+    // FNV-1a.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let text = format!("{role:?}\n{test}\n{}", others.join("\n"));
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{:06x}", hash >> 40)
+}

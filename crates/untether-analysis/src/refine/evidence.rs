@@ -1,0 +1,256 @@
+//! What detection knows, by test method: who writes what whom reads.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use untether_model::{AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of};
+
+/// A test by its position in the original order.
+pub(crate) type Test = usize;
+
+/// Slots with the same writers and readers: what holds for one holds for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) writers: BTreeSet<Test>,
+    pub(crate) readers: BTreeSet<Test>,
+    /// Every writer found the slot empty and filled it: likely benign.
+    pub(crate) is_lazy: bool,
+    /// The writers' classes put it back: only tests of the same class can see it.
+    pub(crate) is_class_local: bool,
+    /// Into the detection's resources.
+    resources: Vec<usize>,
+}
+
+/// The tests of one JVM in their original order, and what they may do to each other.
+#[derive(Debug)]
+pub struct Evidence<'d> {
+    detection: &'d Detection,
+    /// The accesses of each resource.
+    accesses: Vec<Vec<usize>>,
+    pub(crate) tests: Vec<String>,
+    index: HashMap<String, Test>,
+    pub(crate) groups: Vec<Group>,
+    /// The groups that a test reads, and those that it writes.
+    pub(crate) reads: Vec<Vec<usize>>,
+    pub(crate) writes: Vec<Vec<usize>>,
+    /// Data sources of each test in the original order; true where more than lazy state flowed.
+    pub(crate) sources: Vec<BTreeMap<Test, bool>>,
+}
+
+/// A test's method: invocations of one method are run together.
+pub fn method_of(id: &str) -> &str {
+    let start = id.find('#').unwrap_or(id.len());
+    match id[start..].find('[') {
+        Some(bracket) => &id[..start + bracket],
+        None => id,
+    }
+}
+
+impl<'d> Evidence<'d> {
+    pub fn new(detection: &'d Detection) -> Self {
+        let mut tests: Vec<String> = Vec::new();
+        let mut index = HashMap::new();
+        for unit in detection.units.iter().filter(|unit| unit.kind == UnitKind::Test && unit.name.contains('#')) {
+            let method = method_of(&unit.name);
+            if !index.contains_key(method) {
+                index.insert(method.to_owned(), tests.len());
+                tests.push(method.to_owned());
+            }
+        }
+        let mut accesses = vec![Vec::new(); detection.resources.len()];
+        for (number, access) in detection.accesses.iter().enumerate() {
+            accesses[access.resource].push(number);
+        }
+        let mut evidence = Evidence {
+            detection,
+            accesses,
+            reads: vec![Vec::new(); tests.len()],
+            writes: vec![Vec::new(); tests.len()],
+            sources: vec![BTreeMap::new(); tests.len()],
+            tests,
+            index,
+            groups: Vec::new(),
+        };
+        evidence.gather();
+        evidence
+    }
+
+    pub fn tests(&self) -> &[String] {
+        &self.tests
+    }
+
+    pub(crate) fn test(&self, name: &str) -> Option<Test> {
+        self.index.get(name).copied()
+    }
+
+    /// The test that stands for a unit: fixtures run with any test of their class.
+    fn test_of(&self, unit: &Unit) -> Option<Test> {
+        match unit.kind {
+            UnitKind::Test => self.test(method_of(&unit.name)),
+            UnitKind::Class => self.tests.iter().position(|test| class_of(test) == unit.name),
+        }
+    }
+
+    fn gather(&mut self) {
+        let of_unit: Vec<Option<Test>> = self.detection.units.iter().map(|unit| self.test_of(unit)).collect();
+        #[derive(Default)]
+        struct Use {
+            writers: BTreeSet<Test>,
+            readers: BTreeSet<Test>,
+            eager: bool,
+            lasting: bool,
+        }
+        let mut uses: BTreeMap<usize, Use> = BTreeMap::new();
+        for access in &self.detection.accesses {
+            let Some(test) = of_unit[access.unit] else { continue };
+            let used = uses.entry(access.resource).or_default();
+            let is_lazy = access.labels.contains(&Label::Lazy);
+            match access.mode {
+                AccessMode::Write => {
+                    used.writers.insert(test);
+                    used.eager |= !is_lazy;
+                    used.lasting |= !access.labels.contains(&Label::ClassLocal);
+                }
+                AccessMode::Read => {
+                    used.readers.insert(test);
+                    if let Some(source) = access.source.and_then(|unit| of_unit[unit]).filter(|&s| s != test) {
+                        // A value that came with its object has no write of its own.
+                        used.lasting |= used.writers.insert(source);
+                        used.eager |= !is_lazy;
+                        *self.sources[test].entry(source).or_default() |= !is_lazy;
+                    }
+                }
+            }
+        }
+        let mut groups: HashMap<(BTreeSet<Test>, BTreeSet<Test>, bool, bool), Vec<usize>> = HashMap::new();
+        for (resource, used) in uses {
+            if used.writers.is_empty() || used.readers.is_empty() {
+                continue;
+            }
+            groups.entry((used.writers, used.readers, !used.eager, !used.lasting)).or_default().push(resource);
+        }
+        self.groups = groups
+            .into_iter()
+            .map(|((writers, readers, is_lazy, is_class_local), resources)| Group {
+                writers,
+                readers,
+                is_lazy,
+                is_class_local,
+                resources,
+            })
+            .collect();
+        self.groups.sort_by(|a, b| (a.is_lazy, &a.resources).cmp(&(b.is_lazy, &b.resources)));
+        for (number, group) in self.groups.iter().enumerate() {
+            for &reader in &group.readers {
+                self.reads[reader].push(number);
+            }
+            for &writer in &group.writers {
+                self.writes[writer].push(number);
+            }
+        }
+    }
+
+    /// Whether what `writer` leaves in the group can reach `reader`.
+    pub(crate) fn reaches(&self, group: &Group, writer: Test, reader: Test) -> bool {
+        writer != reader && (!group.is_class_local || self.class(writer) == self.class(reader))
+    }
+
+    /// The tests that write something which `reader` reads.
+    pub(crate) fn writers_of(&self, reader: Test) -> BTreeSet<Test> {
+        let mut found = BTreeSet::new();
+        for &group in &self.reads[reader] {
+            let group = &self.groups[group];
+            found.extend(group.writers.iter().copied().filter(|&writer| self.reaches(group, writer, reader)));
+        }
+        found
+    }
+
+    /// The same, by name.
+    pub fn writers_named(&self, reader: &str) -> Vec<&str> {
+        let Some(reader) = self.test(reader) else { return Vec::new() };
+        self.writers_of(reader).into_iter().map(|writer| self.tests[writer].as_str()).collect()
+    }
+
+    pub(crate) fn class(&self, test: Test) -> &str {
+        class_of(&self.tests[test])
+    }
+
+    /// Everything that `test` got from others in the original order, directly or through them.
+    pub(crate) fn closure(&self, test: Test) -> BTreeSet<Test> {
+        let mut found = BTreeSet::new();
+        let mut pending = vec![test];
+        while let Some(at) = pending.pop() {
+            for &source in self.sources[at].keys() {
+                if source != test && found.insert(source) {
+                    pending.push(source);
+                }
+            }
+        }
+        found
+    }
+
+    /// Where the two touch each other, nearest to the root first; with the stacks of the write and the read.
+    pub(crate) fn channels(&self, writers: &[Test], reader: Test) -> Vec<Channel> {
+        const MOST: usize = 8;
+        let units_of = |test: Test| {
+            self.detection
+                .units
+                .iter()
+                .enumerate()
+                .filter(move |(_, unit)| {
+                    self.test_of(unit) == Some(test) && (unit.kind == UnitKind::Test || unit.name == self.class(test))
+                })
+                .map(|(number, _)| number)
+                .collect::<BTreeSet<usize>>()
+        };
+        let reader_units = units_of(reader);
+        let mut found: Vec<Channel> = Vec::new();
+        for &writer in writers {
+            let writer_units = units_of(writer);
+            for group in self.reads[reader].iter().map(|&group| &self.groups[group]) {
+                if !group.writers.contains(&writer) {
+                    continue;
+                }
+                for &resource in &group.resources {
+                    let of_resource = || self.accesses[resource].iter().map(|&number| &self.detection.accesses[number]);
+                    let read = of_resource()
+                        .filter(|a| a.mode == AccessMode::Read && reader_units.contains(&a.unit))
+                        .max_by_key(|a| a.source.is_some_and(|source| writer_units.contains(&source)));
+                    let Some(read) = read else { continue };
+                    let write = of_resource()
+                        .find(|a| a.mode == AccessMode::Write && writer_units.contains(&a.unit))
+                        .and_then(|a| a.stack)
+                        .or_else(|| {
+                            read.source_stack.filter(|_| read.source.is_some_and(|s| writer_units.contains(&s)))
+                        });
+                    let lines = |stack: Option<usize>| {
+                        stack.and_then(|stack| self.detection.stacks.get(stack)).cloned().unwrap_or_default()
+                    };
+                    let named = &self.detection.resources[resource];
+                    let mut labels = read.labels.clone();
+                    if group.is_lazy && !labels.contains(&Label::Lazy) {
+                        labels.push(Label::Lazy);
+                    }
+                    found.push(Channel {
+                        name: named.name.clone(),
+                        root: named.root.clone(),
+                        labels,
+                        writer: self.tests[writer].clone(),
+                        write: lines(write),
+                        read: lines(read.stack),
+                    });
+                }
+            }
+        }
+        found.sort_by(|a, b| {
+            (a.labels.contains(&Label::Lazy), a.name.len(), &a.name, &a.writer).cmp(&(
+                b.labels.contains(&Label::Lazy),
+                b.name.len(),
+                &b.name,
+                &b.writer,
+            ))
+        });
+        found.dedup_by(|a, b| a.name == b.name && a.writer == b.writer);
+        found.truncate(MOST);
+        found
+    }
+}

@@ -1,0 +1,299 @@
+//! The search that detection guides: every reader is to meet every last writer that it could have, and none.
+//!
+//! A schedule shows a reader, for each slot that it reads, the last writer before it. The goals are all
+//! such triples. Two orders of the whole suite reach many at once; then schedules are packed for what is
+//! left: first tests as if they were alone, then readers after writers, then tests that lack one of several
+//! sources. No class is run twice in a schedule, as no build tool would do that.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use crate::refine::evidence::{Evidence, Test};
+use crate::refine::strategy::{Search, as_class_runs, reversed};
+
+/// Of slots with more writers, each reader meets this many.
+const MOST_WRITERS: usize = 12;
+
+/// Schedules that are proposed at once.
+const AT_ONCE: usize = 8;
+
+/// A reader is to find this writer's value, or nobody's, in a group of slots.
+type Goal = (usize, Option<Test>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    WholeOrders,
+    Alone,
+    AfterWriters,
+    WithoutSource,
+    Over,
+}
+
+pub(crate) struct Guided {
+    round: Round,
+    /// The readers that have not yet met the goal.
+    open: BTreeMap<Goal, BTreeSet<Test>>,
+    without_source: Vec<Vec<Test>>,
+    order: Vec<Test>,
+}
+
+/// Who wrote last, as a schedule goes on.
+struct State<'e, 'd> {
+    evidence: &'e Evidence<'d>,
+    last: HashMap<usize, Test>,
+}
+
+impl State<'_, '_> {
+    /// Whose value `reader` finds.
+    fn last_writer(&self, group: usize, reader: Test) -> Option<Test> {
+        let writer = *self.last.get(&group)?;
+        self.evidence.reaches(&self.evidence.groups[group], writer, reader).then_some(writer)
+    }
+
+    fn run(&mut self, test: Test) {
+        for &group in &self.evidence.writes[test] {
+            let group_of_slots = &self.evidence.groups[group];
+            if !group_of_slots.is_lazy || !self.last.contains_key(&group) {
+                self.last.insert(group, test);
+            }
+        }
+    }
+}
+
+impl Guided {
+    pub(crate) fn new(evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Self {
+        let mut open: BTreeMap<Goal, BTreeSet<Test>> = BTreeMap::new();
+        for (number, group) in evidence.groups.iter().enumerate() {
+            for &reader in group.readers.intersection(targets) {
+                open.entry((number, None)).or_default().insert(reader);
+                if group.is_lazy {
+                    // Whoever comes first fills it; there is no second writer.
+                    continue;
+                }
+                let writers: Vec<Test> =
+                    group.writers.iter().copied().filter(|&writer| evidence.reaches(group, writer, reader)).collect();
+                let step = writers.len().div_ceil(MOST_WRITERS).max(1);
+                for &writer in writers.iter().skip(reader % step).step_by(step) {
+                    open.entry((number, Some(writer))).or_default().insert(reader);
+                }
+            }
+        }
+        Guided {
+            round: Round::WholeOrders,
+            open,
+            without_source: without_source(evidence, targets),
+            order: (0..evidence.tests.len()).collect(),
+        }
+    }
+
+    /// Takes the goals that the schedule reaches off the list.
+    fn cover(&mut self, evidence: &Evidence<'_>, schedule: &[Test]) {
+        let mut state = State { evidence, last: HashMap::new() };
+        for &test in schedule {
+            for &group in &evidence.reads[test] {
+                self.reach((group, state.last_writer(group, test)), test);
+            }
+            state.run(test);
+        }
+    }
+
+    fn reach(&mut self, goal: Goal, reader: Test) {
+        if let Some(readers) = self.open.get_mut(&goal) {
+            readers.remove(&reader);
+            if readers.is_empty() {
+                self.open.remove(&goal);
+            }
+        }
+    }
+
+    fn is_open(&self, goal: Goal, reader: Test) -> bool {
+        self.open.get(&goal).is_some_and(|readers| readers.contains(&reader))
+    }
+
+    /// Tests that nobody disturbs: none that is in the schedule already writes what they read.
+    fn alone(&self, evidence: &Evidence<'_>) -> Vec<Test> {
+        let mut wanted: BTreeSet<Test> = BTreeSet::new();
+        for ((_, writer), readers) in &self.open {
+            if writer.is_none() {
+                wanted.extend(readers);
+            }
+        }
+        let mut state = State { evidence, last: HashMap::new() };
+        let mut schedule = Vec::new();
+        for test in reversed(evidence, &wanted.into_iter().collect::<Vec<_>>()) {
+            if evidence.reads[test].iter().all(|&group| state.last_writer(group, test).is_none()) {
+                state.run(test);
+                schedule.push(test);
+            }
+        }
+        schedule
+    }
+
+    /// Writers, each followed by readers that have not met it, as long as there are unused classes.
+    fn after_writers(&self, evidence: &Evidence<'_>) -> Vec<Test> {
+        let mut readers_of: BTreeMap<Test, BTreeSet<Test>> = BTreeMap::new();
+        for ((_, writer), readers) in &self.open {
+            if let Some(writer) = writer {
+                readers_of.entry(*writer).or_default().extend(readers);
+            }
+        }
+        let mut writers: Vec<(Test, BTreeSet<Test>)> = readers_of.into_iter().collect();
+        writers.sort_by_key(|(writer, readers)| (std::cmp::Reverse(readers.len()), *writer));
+        let mut state = State { evidence, last: HashMap::new() };
+        let mut used: HashSet<&str> = HashSet::new();
+        let mut met: HashSet<(Goal, Test)> = HashSet::new();
+        let mut schedule: Vec<Test> = Vec::new();
+        for (writer, readers) in &writers {
+            if used.contains(evidence.class(*writer)) {
+                continue;
+            }
+            let candidates: Vec<Test> = readers
+                .iter()
+                .copied()
+                .filter(|&reader| !used.contains(evidence.class(reader)))
+                .filter(|&reader| {
+                    let is_wanted = |group: &usize| {
+                        let goal = (*group, Some(*writer));
+                        self.is_open(goal, reader) && !met.contains(&(goal, reader))
+                    };
+                    evidence.reads[reader].iter().any(is_wanted)
+                })
+                .collect();
+            if candidates.is_empty() {
+                continue;
+            }
+            let start = schedule.len();
+            state.run(*writer);
+            schedule.push(*writer);
+            // The writer's own class first: it is the run in which the writer stands.
+            let (own, others): (Vec<Test>, Vec<Test>) =
+                candidates.into_iter().partition(|&reader| evidence.class(reader) == evidence.class(*writer));
+            for reader in own.into_iter().chain(as_class_runs(evidence, &others)) {
+                let reached: Vec<Goal> = evidence.reads[reader]
+                    .iter()
+                    .map(|&group| (group, state.last_writer(group, reader)))
+                    .filter(|&goal| goal.1.is_some() && self.is_open(goal, reader) && !met.contains(&(goal, reader)))
+                    .collect();
+                if reached.is_empty() || schedule.contains(&reader) {
+                    continue;
+                }
+                met.extend(reached.into_iter().map(|goal| (goal, reader)));
+                state.run(reader);
+                schedule.push(reader);
+            }
+            used.extend(schedule[start..].iter().map(|&test| evidence.class(test)));
+        }
+        schedule
+    }
+
+    fn next(&mut self, evidence: &Evidence<'_>) -> Vec<Vec<Test>> {
+        match self.round {
+            Round::WholeOrders => {
+                self.round = Round::Alone;
+                let backwards = reversed(evidence, &self.order);
+                let classes: Vec<Test> = reversed(evidence, &backwards);
+                // The original order of classes, with the tests of each backwards.
+                let mut within = Vec::new();
+                for chunk in classes.chunk_by(|&a, &b| evidence.class(a) == evidence.class(b)) {
+                    within.extend(chunk.iter().rev());
+                }
+                vec![backwards, within]
+            }
+            Round::Alone => self.packed(evidence, Self::alone, Round::AfterWriters),
+            Round::AfterWriters => self.packed(evidence, Self::after_writers, Round::WithoutSource),
+            Round::WithoutSource => {
+                let count = self.without_source.len().min(AT_ONCE);
+                if count == 0 {
+                    self.round = Round::Over;
+                }
+                self.without_source.drain(..count).collect()
+            }
+            Round::Over => Vec::new(),
+        }
+    }
+
+    /// Up to so many schedules of one kind; when there are none, the next round begins.
+    fn packed(
+        &mut self,
+        evidence: &Evidence<'_>,
+        make: fn(&Self, &Evidence<'_>) -> Vec<Test>,
+        following: Round,
+    ) -> Vec<Vec<Test>> {
+        let mut batch = Vec::new();
+        while batch.len() < AT_ONCE {
+            let schedule = make(self, evidence);
+            if schedule.is_empty() {
+                self.round = following;
+                break;
+            }
+            let before: usize = self.open.values().map(BTreeSet::len).sum();
+            self.cover(evidence, &schedule);
+            if self.open.values().map(BTreeSet::len).sum::<usize>() == before {
+                self.round = following;
+                break;
+            }
+            batch.push(schedule);
+        }
+        batch
+    }
+}
+
+impl Search for Guided {
+    fn propose(&mut self, evidence: &Evidence<'_>) -> (Vec<Vec<Test>>, usize) {
+        while self.round != Round::Over {
+            let batch = self.next(evidence);
+            if !batch.is_empty() {
+                for schedule in &batch {
+                    self.cover(evidence, schedule);
+                }
+                // Each schedule can show a reader one last writer of a slot.
+                let most: usize = {
+                    let mut writers: HashMap<(usize, Test), usize> = HashMap::new();
+                    for ((group, _), readers) in &self.open {
+                        for &reader in readers {
+                            *writers.entry((*group, reader)).or_default() += 1;
+                        }
+                    }
+                    writers.values().copied().max().unwrap_or(0)
+                };
+                return (batch, most + self.without_source.len());
+            }
+        }
+        (Vec::new(), 0)
+    }
+}
+
+/// For tests with several sources: schedules in the original order that lack one of them. Sources that
+/// have no reader in common are left out together.
+fn without_source(evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Vec<Vec<Test>> {
+    let mut readers_of: BTreeMap<Test, BTreeSet<Test>> = BTreeMap::new();
+    for &reader in targets {
+        let eager: Vec<Test> =
+            evidence.sources[reader].iter().filter(|(_, is_eager)| **is_eager).map(|(source, _)| *source).collect();
+        if eager.len() > 1 {
+            for source in eager {
+                readers_of.entry(source).or_default().insert(reader);
+            }
+        }
+    }
+    let mut colours: Vec<(Vec<Test>, BTreeSet<Test>)> = Vec::new();
+    for (source, readers) in readers_of {
+        match colours.iter_mut().find(|(_, taken)| taken.is_disjoint(&readers)) {
+            Some((sources, taken)) => {
+                sources.push(source);
+                taken.extend(readers);
+            }
+            None => colours.push((vec![source], readers)),
+        }
+    }
+    colours
+        .into_iter()
+        .map(|(sources, readers)| {
+            let mut needed: BTreeSet<Test> = readers.clone();
+            for &reader in &readers {
+                needed.extend(evidence.closure(reader));
+            }
+            let tests: Vec<Test> = needed.into_iter().filter(|test| !sources.contains(test)).collect();
+            as_class_runs(evidence, &tests)
+        })
+        .collect()
+}

@@ -1,0 +1,208 @@
+//! From dependencies that might matter to those that do.
+//!
+//! Nothing here starts a JVM: a [`Strategy`] proposes schedules as data, an [`Oracle`] runs them, and what
+//! comes back is judged here. A test that comes to something else than in the original order is a suspect;
+//! [`diagnose`] finds out why and proves it.
+
+mod ddmin;
+mod diagnose;
+mod evidence;
+mod guided;
+mod strategy;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+pub use evidence::{Evidence, method_of};
+pub use strategy::Strategy;
+use untether_model::{Finding, Observation, Schedule, Status, Verdict};
+
+use crate::refine::evidence::Test;
+
+/// Runs schedules, each in a fresh JVM.
+pub trait Oracle {
+    /// One observation per schedule, in order. A schedule may be asked for several times: each is run.
+    fn run(&mut self, schedules: &[Schedule]) -> Result<Vec<Observation>, Stopped>;
+
+    /// What is being done, for people who wait.
+    fn progress(&mut self, phase: Phase);
+}
+
+/// Why an oracle runs no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// The time that the user gave is over. What was found until then holds.
+    OutOfTime,
+    Failed(String),
+}
+
+/// Where a refinement stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Reference,
+    /// About how many schedules are still to come.
+    Searching {
+        left: usize,
+    },
+    /// Suspects still to be explained.
+    Explaining {
+        left: usize,
+    },
+}
+
+/// What came of a refinement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refinement {
+    pub findings: Vec<Finding>,
+    /// Tests whose outcome varies without any change of order.
+    pub nondeterministic: Vec<String>,
+    /// Tests that came to something else in some order, which could not be reproduced.
+    pub unconfirmed: Vec<String>,
+    /// Why it ended early, if it did.
+    pub stopped: Option<Stopped>,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub strategy: Strategy,
+    /// How often the original order is run.
+    pub reference_runs: usize,
+    /// Only these tests are looked at as readers; all if absent.
+    pub targets: Option<BTreeSet<String>>,
+}
+
+/// A test that came to something else, after these others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Suspect {
+    pub(crate) test: Test,
+    pub(crate) before: Vec<Test>,
+}
+
+/// Looks for tests whose outcome depends on the order.
+pub fn refine(evidence: &Evidence<'_>, request: &Request, oracle: &mut dyn Oracle) -> Refinement {
+    let mut session = Session::new(evidence, request, oracle);
+    let stopped = session.run().err();
+    Refinement {
+        findings: session.findings,
+        nondeterministic: session.unstable.iter().map(|&test| evidence.tests[test].clone()).collect(),
+        unconfirmed: session.unconfirmed.iter().map(|&test| evidence.tests[test].clone()).collect(),
+        stopped,
+    }
+}
+
+pub(crate) struct Session<'s, 'd> {
+    pub(crate) evidence: &'s Evidence<'d>,
+    request: &'s Request,
+    oracle: &'s mut dyn Oracle,
+    pub(crate) reference: Vec<Status>,
+    pub(crate) unstable: BTreeSet<Test>,
+    pub(crate) unconfirmed: BTreeSet<Test>,
+    pub(crate) findings: Vec<Finding>,
+    /// What suspects came to by themselves.
+    pub(crate) alone: HashMap<Test, Verdict>,
+}
+
+impl<'s, 'd> Session<'s, 'd> {
+    fn new(evidence: &'s Evidence<'d>, request: &'s Request, oracle: &'s mut dyn Oracle) -> Self {
+        Session {
+            evidence,
+            request,
+            oracle,
+            reference: Vec::new(),
+            unstable: BTreeSet::new(),
+            unconfirmed: BTreeSet::new(),
+            findings: Vec::new(),
+            alone: HashMap::new(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Stopped> {
+        self.oracle.progress(Phase::Reference);
+        self.find_reference()?;
+        let mut strategy = self.request.strategy.start(self.evidence, &self.targets());
+        // Suspects are explained round by round: what is known then need not be searched for again.
+        loop {
+            let (proposed, left) = strategy.propose(self.evidence);
+            if proposed.is_empty() {
+                return Ok(());
+            }
+            self.oracle.progress(Phase::Searching { left });
+            let observations = self.observe(&proposed)?;
+            let mut suspects: BTreeMap<Test, Vec<Test>> = BTreeMap::new();
+            for (schedule, verdicts) in proposed.iter().zip(&observations) {
+                for (position, &test) in schedule.iter().enumerate() {
+                    if self.is_suspicious(test, &verdicts[position]) {
+                        let before = &schedule[..position];
+                        let known = suspects.entry(test).or_insert_with(|| before.to_vec());
+                        if before.len() < known.len() {
+                            *known = before.to_vec();
+                        }
+                    }
+                }
+            }
+            let suspects: Vec<Suspect> = suspects.into_iter().map(|(test, before)| Suspect { test, before }).collect();
+            self.explain(suspects)?;
+        }
+    }
+
+    fn targets(&self) -> BTreeSet<Test> {
+        let is_target = |test: &Test| {
+            !self.unstable.contains(test)
+                && self.request.targets.as_ref().is_none_or(|targets| targets.contains(&self.evidence.tests[*test]))
+        };
+        (0..self.evidence.tests.len()).filter(is_target).collect()
+    }
+
+    fn find_reference(&mut self) -> Result<(), Stopped> {
+        let order: Vec<Test> = (0..self.evidence.tests.len()).collect();
+        let runs = vec![order; self.request.reference_runs.max(1)];
+        let observations = self.observe(&runs)?;
+        self.reference = observations[0].iter().map(|verdict| verdict.status).collect();
+        for observation in &observations {
+            for (test, verdict) in observation.iter().enumerate() {
+                if verdict.status != self.reference[test] {
+                    self.unstable.insert(test);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the outcome is another than in the original order, of a test of which that means something.
+    pub(crate) fn is_violated(&self, test: Test, status: Status) -> bool {
+        status != self.reference[test] && status != Status::Missing && self.reference[test] != Status::Missing
+    }
+
+    fn is_suspicious(&self, test: Test, verdict: &Verdict) -> bool {
+        self.is_violated(test, verdict.status)
+            && !self.unstable.contains(&test)
+            && !self.unconfirmed.contains(&test)
+            && self.request.targets.as_ref().is_none_or(|targets| targets.contains(&self.evidence.tests[test]))
+    }
+
+    /// Runs the schedules; the verdicts of their tests.
+    pub(crate) fn observe(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Vec<Verdict>>, Stopped> {
+        if schedules.is_empty() {
+            return Ok(Vec::new());
+        }
+        let named: Vec<Schedule> = schedules
+            .iter()
+            .map(|tests| Schedule::new(tests.iter().map(|&test| self.evidence.tests[test].clone()).collect()))
+            .collect();
+        let observations = self.oracle.run(&named)?;
+        Ok(observations.into_iter().map(|observation| observation.verdicts).collect())
+    }
+
+    /// What the last test of each schedule came to.
+    pub(crate) fn last_verdicts(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Verdict>, Stopped> {
+        let observations = self.observe(schedules)?;
+        observations
+            .into_iter()
+            .map(|mut verdicts| verdicts.pop().ok_or_else(|| Stopped::Failed("an empty schedule was run".to_owned())))
+            .collect()
+    }
+
+    pub(crate) fn explaining(&mut self, left: usize) {
+        self.oracle.progress(Phase::Explaining { left });
+    }
+}

@@ -1,0 +1,177 @@
+//! Ways to look for suspects. All propose schedules.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use crate::refine::evidence::{Evidence, Test};
+use crate::refine::guided::Guided;
+
+/// How to search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Strategy {
+    /// By what detection saw: orders that together show every reader every possible last writer.
+    Guided,
+    /// PRADET's: one data dependency after the other is inverted.
+    Pradet,
+    /// The original order backwards.
+    Reverse,
+    /// Each test alone.
+    Isolate,
+    /// Each ordered pair of tests.
+    Pairs,
+    /// Random orders.
+    Random { orders: usize, seed: u64 },
+}
+
+impl FromStr for Strategy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "guided" => Ok(Strategy::Guided),
+            "pradet" => Ok(Strategy::Pradet),
+            "reverse" => Ok(Strategy::Reverse),
+            "isolate" => Ok(Strategy::Isolate),
+            "pairs" => Ok(Strategy::Pairs),
+            _ => {
+                let numbers: Option<(usize, u64)> = text.strip_prefix("random:").and_then(|rest| {
+                    let (orders, seed) = rest.split_once(':')?;
+                    Some((orders.parse().ok()?, seed.parse().ok()?))
+                });
+                let (orders, seed) = numbers.ok_or_else(|| {
+                    "not one of guided, pradet, reverse, isolate, pairs, random:N:SEED (such as random:20:1)".to_owned()
+                })?;
+                Ok(Strategy::Random { orders, seed })
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Strategy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Strategy::Guided => f.write_str("guided"),
+            Strategy::Pradet => f.write_str("pradet"),
+            Strategy::Reverse => f.write_str("reverse"),
+            Strategy::Isolate => f.write_str("isolate"),
+            Strategy::Pairs => f.write_str("pairs"),
+            Strategy::Random { orders, seed } => write!(f, "random:{orders}:{seed}"),
+        }
+    }
+}
+
+/// A search that is under way.
+pub(crate) trait Search {
+    /// The next schedules, to be run in any order, and how many are expected after them. None: it is over.
+    fn propose(&mut self, evidence: &Evidence<'_>) -> (Vec<Vec<Test>>, usize);
+}
+
+impl Strategy {
+    pub(crate) fn start(&self, evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Box<dyn Search> {
+        let all: Vec<Test> = (0..evidence.tests.len()).collect();
+        match self {
+            Strategy::Guided => Box::new(Guided::new(evidence, targets)),
+            Strategy::Pradet => Box::new(Listed::new(inversions(evidence, targets), 1)),
+            Strategy::Reverse => Box::new(Listed::new(vec![reversed(evidence, &all)], 1)),
+            Strategy::Isolate => Box::new(Listed::new(targets.iter().map(|&test| vec![test]).collect(), 16)),
+            Strategy::Pairs => {
+                let pairs = all.iter().flat_map(|&first| {
+                    targets.iter().filter(move |&&second| second != first).map(move |&second| vec![first, second])
+                });
+                Box::new(Listed::new(pairs.collect(), 64))
+            }
+            Strategy::Random { orders, seed } => {
+                let mut random = Random(*seed);
+                Box::new(Listed::new((0..*orders).map(|_| random.order(evidence)).collect(), 8))
+            }
+        }
+    }
+}
+
+/// The last class first, and in each class the last test first.
+pub(crate) fn reversed(evidence: &Evidence<'_>, tests: &[Test]) -> Vec<Test> {
+    let mut backwards: Vec<Test> = tests.to_vec();
+    backwards.reverse();
+    as_class_runs(evidence, &backwards)
+}
+
+/// The same tests with each class in one piece, where its first test stands.
+pub(crate) fn as_class_runs(evidence: &Evidence<'_>, tests: &[Test]) -> Vec<Test> {
+    let mut classes: Vec<(&str, Vec<Test>)> = Vec::new();
+    let mut position = std::collections::HashMap::new();
+    for &test in tests {
+        let class = evidence.class(test);
+        let at = *position.entry(class).or_insert_with(|| {
+            classes.push((class, Vec::new()));
+            classes.len() - 1
+        });
+        classes[at].1.push(test);
+    }
+    classes.into_iter().flat_map(|(_, tests)| tests).collect()
+}
+
+/// PRADET: for each data dependency, last source first, its target with all that it needs but the source.
+fn inversions(evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Vec<Vec<Test>> {
+    let mut schedules = Vec::new();
+    for &target in targets {
+        let closure = evidence.closure(target);
+        for &source in evidence.sources[target].keys() {
+            // What itself needs the source comes after it, hence after the target.
+            let mut schedule: Vec<Test> = closure
+                .iter()
+                .copied()
+                .filter(|&test| test != source && !evidence.closure(test).contains(&source))
+                .collect();
+            schedule.push(target);
+            schedules.push(schedule);
+        }
+    }
+    schedules
+}
+
+/// A search whose schedules are all known at the start.
+struct Listed {
+    left: std::collections::VecDeque<Vec<Test>>,
+    at_once: usize,
+}
+
+impl Listed {
+    fn new(schedules: Vec<Vec<Test>>, at_once: usize) -> Self {
+        Listed { left: schedules.into(), at_once }
+    }
+}
+
+impl Search for Listed {
+    fn propose(&mut self, _evidence: &Evidence<'_>) -> (Vec<Vec<Test>>, usize) {
+        let count = self.at_once.min(self.left.len());
+        let batch = self.left.drain(..count).collect();
+        (batch, self.left.len())
+    }
+}
+
+/// SplitMix64: small, and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn shuffle<T>(&mut self, list: &mut [T]) {
+        for end in (1..list.len()).rev() {
+            let at = (self.next() % (end as u64 + 1)) as usize;
+            list.swap(at, end);
+        }
+    }
+
+    /// All tests, with classes in random order and the tests of each class in random order.
+    fn order(&mut self, evidence: &Evidence<'_>) -> Vec<Test> {
+        let mut tests: Vec<Test> = (0..evidence.tests.len()).collect();
+        self.shuffle(&mut tests);
+        as_class_runs(evidence, &tests)
+    }
+}

@@ -1,0 +1,105 @@
+//! What the code that a test may run looks like, to notice when it changes.
+//!
+//! A class's fingerprint covers its own bytes and those of all classes that it names, directly or through
+//! others, as far as they lie in folders of the class path; and every jar and every other file, whoever uses
+//! them. Classes that are only named in strings are not seen.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::hash::{Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use untether_classfile::ClassFile;
+
+#[derive(Debug, Default)]
+struct Node {
+    hash: u64,
+    uses: Vec<String>,
+}
+
+/// The fingerprints of a class path.
+#[derive(Debug, Default)]
+pub struct Fingerprints {
+    classes: HashMap<String, Node>,
+    /// Of jars and of files that are no classes.
+    rest: u64,
+}
+
+impl Fingerprints {
+    /// Reads the class path. What cannot be read is left out.
+    pub fn read(class_path: &[String]) -> Self {
+        let mut fingerprints = Fingerprints::default();
+        let mut rest = DefaultHasher::new();
+        for entry in class_path {
+            let path = Path::new(entry);
+            if path.is_dir() {
+                fingerprints.add_folder(path, &mut rest);
+            } else if let Ok(metadata) = fs::metadata(path) {
+                let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                (entry, metadata.len(), modified).hash(&mut rest);
+            }
+        }
+        fingerprints.rest = rest.finish();
+        fingerprints
+    }
+
+    fn add_folder(&mut self, root: &Path, rest: &mut DefaultHasher) {
+        let mut folders = vec![root.to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            let mut paths: Vec<PathBuf> =
+                fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+            paths.sort();
+            for path in paths {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if let Ok(bytes) = fs::read(&path) {
+                    match ClassFile::parse(&bytes).ok().and_then(|class| Some((name(class.name().ok()?), class))) {
+                        Some((own, class)) => {
+                            let uses = class.pool.class_names().map(name).collect();
+                            self.classes.entry(own).or_insert(Node { hash: hash(&bytes), uses });
+                        }
+                        None => (path.strip_prefix(root).ok(), hash(&bytes)).hash(rest),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The fingerprint of a class, given as in `Class.getName`.
+    pub fn of(&self, class: &str) -> String {
+        let mut reached: BTreeSet<&str> = BTreeSet::new();
+        let internal = class.replace('.', "/");
+        let mut pending: Vec<&str> =
+            self.classes.get_key_value(&internal).map(|(key, _)| key.as_str()).into_iter().collect();
+        while let Some(at) = pending.pop() {
+            if let Some((key, node)) = self.classes.get_key_value(at)
+                && reached.insert(key)
+            {
+                pending.extend(node.uses.iter().map(String::as_str));
+            }
+        }
+        let mut hasher = DefaultHasher::new();
+        self.rest.hash(&mut hasher);
+        for name in reached {
+            (name, self.classes[name].hash).hash(&mut hasher);
+        }
+        format!("{:016x}", hasher.finish())
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// An internal name; of an array type, its element's.
+fn name(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    match text.trim_start_matches('[').strip_prefix('L').and_then(|rest| rest.strip_suffix(';')) {
+        Some(element) if text.starts_with('[') => element.to_owned(),
+        _ => text.into_owned(),
+    }
+}

@@ -1,0 +1,170 @@
+//! Starting JVMs like one that was captured, without its build tool.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use untether_model::Launch;
+
+use crate::error::RunnerError;
+use crate::worker::write_jar;
+
+/// Options whose value is the next argument.
+const WITH_VALUE: &[&str] = &[
+    "-cp",
+    "-classpath",
+    "--class-path",
+    "-p",
+    "--module-path",
+    "--upgrade-module-path",
+    "--add-modules",
+    "--add-exports",
+    "--add-opens",
+    "--add-reads",
+    "--patch-module",
+    "--limit-modules",
+    "--enable-native-access",
+];
+
+/// Of these, the class path is passed anew.
+const CLASS_PATH: &[&str] = &["-cp", "-classpath", "--class-path"];
+
+/// Properties that every JVM sets by itself, or that belong to the build tool's own launcher.
+const OWN_PROPERTIES: &[&str] = &[
+    "java.",
+    "jdk.",
+    "sun.",
+    "os.",
+    "user.",
+    "file.",
+    "path.",
+    "line.",
+    "native.",
+    "awt.",
+    "stdout.",
+    "stderr.",
+    "stdin.",
+    "surefire.",
+    "localRepository",
+];
+
+/// How to start a worker.
+#[derive(Debug, Clone)]
+pub struct WorkerContext {
+    java: PathBuf,
+    options: Vec<String>,
+    class_path: Vec<String>,
+    directory: PathBuf,
+    environment: Vec<(String, String)>,
+    jar: PathBuf,
+}
+
+impl WorkerContext {
+    /// Like the captured JVM: its `java`, options, class path, properties, folder and environment. The worker's
+    /// own classes are put into `scratch`.
+    pub fn new(launch: &Launch, scratch: &Path) -> Result<Self, RunnerError> {
+        let java = PathBuf::from(&launch.java);
+        let directory = PathBuf::from(&launch.directory);
+        for path in [&java, &directory] {
+            if !path.exists() {
+                return Err(RunnerError::Gone { path: path.clone() });
+            }
+        }
+        if launch.class_path.is_empty() {
+            return Err(RunnerError::NoClassPath);
+        }
+        let jar = scratch.join("worker.jar");
+        write_jar(&jar).map_err(|source| RunnerError::CannotWrite { path: jar.clone(), source })?;
+        let mut options = options(&launch.arguments);
+        for (name, value) in &launch.properties {
+            let is_own = OWN_PROPERTIES.iter().any(|prefix| name.starts_with(prefix));
+            let is_given = options
+                .iter()
+                .any(|option| option.starts_with(&format!("-D{name}=")) || *option == format!("-D{name}"));
+            if !is_own && !is_given {
+                options.push(format!("-D{name}={value}"));
+            }
+        }
+        let environment = launch
+            .environment
+            .iter()
+            .filter(|(name, _)| !name.starts_with("UNTETHER_") && name != "LD_PRELOAD")
+            .cloned()
+            .collect();
+        Ok(WorkerContext { java, options, class_path: launch.class_path.clone(), directory, environment, jar })
+    }
+
+    pub fn class_path(&self) -> &[String] {
+        &self.class_path
+    }
+
+    /// A JVM that runs the plan and writes results. What the tests print goes nowhere.
+    pub(crate) fn command(&self, plan: &Path, results: &Path) -> Command {
+        let mut command = Command::new(&self.java);
+        command.args(&self.options);
+        if !self
+            .options
+            .iter()
+            .any(|option| option.starts_with("-XX:TieredStopAtLevel") || option == "-XX:-TieredCompilation")
+        {
+            // Probes are short: the optimising compiler would cost more than it saves.
+            command.arg("-XX:TieredStopAtLevel=1");
+        }
+        command
+            .arg(format!("-Xbootclasspath/a:{}", self.jar.display()))
+            .arg("-cp")
+            .arg(self.class_path.join(":"))
+            .arg("untether.Worker")
+            .arg(plan)
+            .arg(results)
+            .current_dir(&self.directory)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+}
+
+/// The options of a command line of `java`: without class path, main class and what follows it.
+fn options(arguments: &[String]) -> Vec<String> {
+    let mut options = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == "-jar" || argument == "-m" || argument == "--module" || !argument.starts_with(['-', '@']) {
+            break;
+        }
+        if CLASS_PATH.contains(&argument.as_str()) {
+            rest.next();
+            continue;
+        }
+        let is_ours = argument.starts_with("-Xbootclasspath/a:") && argument.ends_with("/worker.jar");
+        if argument.starts_with("--class-path=") || is_ours {
+            continue;
+        }
+        options.push(argument.clone());
+        if WITH_VALUE.contains(&argument.as_str()) {
+            options.extend(rest.next().cloned());
+        }
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn options_end_where_the_main_class_or_jar_begins() {
+        assert_eq!(options(&words("-Xmx1g -ea -jar booter.jar -Xmx2g")), words("-Xmx1g -ea"));
+        assert_eq!(
+            options(&words("--add-opens java.base/java.lang=ALL-UNNAMED -cp a:b -Dx=y Main -z")),
+            words("--add-opens java.base/java.lang=ALL-UNNAMED -Dx=y")
+        );
+        assert_eq!(options(&words("-Xbootclasspath/a:/s/worker.jar -Xint untether.Worker plan")), words("-Xint"));
+    }
+}

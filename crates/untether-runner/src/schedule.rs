@@ -1,0 +1,312 @@
+//! Runs schedules in worker JVMs.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use untether_model::{Observation, Schedule, Status, Verdict, class_of};
+
+use crate::context::WorkerContext;
+use crate::error::RunnerError;
+use crate::results::{ResultEvent, ResultReader, TestEnd};
+
+const POLL: Duration = Duration::from_millis(4);
+
+/// How long schedules may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// For one test, or a class's fixtures.
+    pub per_test: Duration,
+    /// When everything must be over.
+    pub deadline: Option<Instant>,
+}
+
+/// Runs schedules one at a time; may be used by several threads at once.
+#[derive(Debug)]
+pub struct Executor {
+    context: WorkerContext,
+    scratch: PathBuf,
+    limits: Limits,
+    next_file: AtomicUsize,
+}
+
+/// What came of a schedule, unless time ran out.
+#[derive(Debug)]
+pub enum Execution {
+    Ended(Observation),
+    OutOfTime,
+}
+
+/// One JVM's part of a schedule.
+struct Part {
+    /// The verdicts of as many tests as this JVM got through.
+    verdicts: Vec<Verdict>,
+    is_out_of_time: bool,
+}
+
+impl Executor {
+    pub fn new(context: WorkerContext, scratch: &Path, limits: Limits) -> Self {
+        Executor { context, scratch: scratch.to_path_buf(), limits, next_file: AtomicUsize::new(0) }
+    }
+
+    /// Runs the schedule in a fresh JVM. A test that ends its JVM or does not end costs its class run; another
+    /// JVM goes on with the next.
+    pub fn execute(&self, schedule: &Schedule) -> Result<Execution, RunnerError> {
+        let mut verdicts: Vec<Verdict> = Vec::with_capacity(schedule.tests.len());
+        let mut jvms = 0;
+        while verdicts.len() < schedule.tests.len() {
+            let part = self.run_part(&schedule.tests[verdicts.len()..])?;
+            if part.is_out_of_time {
+                return Ok(Execution::OutOfTime);
+            }
+            jvms += 1;
+            verdicts.extend(part.verdicts);
+        }
+        Ok(Execution::Ended(Observation { verdicts, jvms }))
+    }
+
+    fn run_part(&self, tests: &[String]) -> Result<Part, RunnerError> {
+        let number = self.next_file.fetch_add(1, Ordering::Relaxed);
+        let plan = self.scratch.join(format!("plan-{number}"));
+        let results = self.scratch.join(format!("results-{number}"));
+        let cannot_write = |path: &Path, source| RunnerError::CannotWrite { path: path.to_path_buf(), source };
+        fs::write(&plan, tests.join("\n") + "\n").map_err(|e| cannot_write(&plan, e))?;
+        let file = File::create(&results).map_err(|e| cannot_write(&results, e))?;
+        drop(file);
+        let mut command = self.context.command(&plan, &results);
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child = command.spawn().map_err(|source| RunnerError::CannotStart { program, source })?;
+        let part = self.follow(tests, child, &results);
+        // Nobody needs them any more; the folder goes with the run.
+        let _ = fs::remove_file(&plan);
+        let _ = fs::remove_file(&results);
+        part
+    }
+
+    fn follow(&self, tests: &[String], child: Child, results: &Path) -> Result<Part, RunnerError> {
+        let unreadable = |source| RunnerError::CannotRead { path: results.to_path_buf(), source };
+        let mut child = Ended(child);
+        let mut file = File::open(results).map_err(unreadable)?;
+        let mut reader = ResultReader::default();
+        let mut runs = Runs::new(tests);
+        let mut last_event = Instant::now();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let status = child.0.try_wait().map_err(unreadable)?;
+            loop {
+                let count = file.read(&mut buffer).map_err(unreadable)?;
+                if count == 0 {
+                    break;
+                }
+                for event in reader.feed(&buffer[..count]) {
+                    last_event = Instant::now();
+                    runs.add(event);
+                }
+            }
+            if runs.is_done {
+                return Ok(Part { verdicts: runs.finish(None), is_out_of_time: false });
+            }
+            if let Some(status) = status {
+                return Ok(Part { verdicts: runs.finish(Some((Status::Died, ending(status)))), is_out_of_time: false });
+            }
+            if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(Part { verdicts: Vec::new(), is_out_of_time: true });
+            }
+            if last_event.elapsed() > self.limits.per_test {
+                let message = format!("did not end within {} s", self.limits.per_test.as_secs());
+                return Ok(Part { verdicts: runs.finish(Some((Status::TimedOut, message))), is_out_of_time: false });
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+/// A process that does not outlive its use.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("the JVM ended with exit code {code} during the test"),
+        (None, Some(signal)) => format!("the JVM was ended by signal {signal} during the test"),
+        _ => "the JVM ended during the test".to_owned(),
+    }
+}
+
+/// The class runs of a plan and what is known of their tests.
+struct Runs<'t> {
+    tests: &'t [String],
+    verdicts: Vec<Option<Verdict>>,
+    /// The tests of the class run that is under way.
+    run: std::ops::Range<usize>,
+    open: Option<String>,
+    /// What happened to the class as a whole.
+    class_failure: Option<TestEnd>,
+    is_done: bool,
+}
+
+impl<'t> Runs<'t> {
+    fn new(tests: &'t [String]) -> Self {
+        let mut runs = Runs {
+            tests,
+            verdicts: vec![None; tests.len()],
+            run: 0..0,
+            open: None,
+            class_failure: None,
+            is_done: false,
+        };
+        runs.next_run();
+        runs
+    }
+
+    fn next_run(&mut self) {
+        let start = self.run.end;
+        let class = self.tests.get(start).map(|test| class_of(test));
+        let length = self.tests[start..].iter().take_while(|test| Some(class_of(test)) == class).count();
+        self.run = start..start + length;
+        self.class_failure = None;
+        self.open = None;
+    }
+
+    fn add(&mut self, event: ResultEvent) {
+        match event {
+            ResultEvent::ClassStarted(_) => {}
+            ResultEvent::Started(id) => self.open = Some(id),
+            ResultEvent::Ended(end) => {
+                self.open = None;
+                self.end(end);
+            }
+            ResultEvent::ClassEnded(_) => {
+                self.settle_run();
+                self.next_run();
+            }
+            ResultEvent::Done => self.is_done = true,
+        }
+    }
+
+    fn position(&self, id: &str) -> Option<usize> {
+        let is_meant =
+            |test: &String| id.strip_prefix(test.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('['));
+        self.run.clone().find(|&position| is_meant(&self.tests[position]))
+    }
+
+    fn end(&mut self, end: TestEnd) {
+        let Some(position) = self.position(&end.id) else {
+            // A class that cannot be loaded has no class run of its own; its tests are next.
+            if end.status != Status::Passed && self.class_failure.is_none() {
+                let is_unloadable = end.message.starts_with("java.lang.ClassNotFoundException");
+                self.class_failure = Some(end);
+                if is_unloadable {
+                    self.settle_run();
+                    self.next_run();
+                }
+            }
+            return;
+        };
+        let verdict = Verdict { status: end.status, nanos: end.nanos, message: end.message };
+        match &mut self.verdicts[position] {
+            Some(known) => {
+                known.nanos += verdict.nanos;
+                if verdict.status > known.status {
+                    known.status = verdict.status;
+                    known.message = verdict.message;
+                }
+            }
+            empty => *empty = Some(verdict),
+        }
+    }
+
+    /// Tests of the run that never started share what happened to their class.
+    fn settle_run(&mut self) {
+        for position in self.run.clone() {
+            if self.verdicts[position].is_none() {
+                let (status, message) = match &self.class_failure {
+                    Some(end) if end.message.starts_with("java.lang.ClassNotFoundException") => {
+                        (Status::Missing, end.message.clone())
+                    }
+                    Some(end)
+                        if end.id.ends_with("#initializationError")
+                            && end.message.contains("No tests found matching") =>
+                    {
+                        (Status::Missing, end.message.clone())
+                    }
+                    Some(end) => (end.status, end.message.clone()),
+                    None => (Status::Missing, String::new()),
+                };
+                self.verdicts[position] = Some(Verdict { status, nanos: 0, message });
+            }
+        }
+    }
+
+    /// The verdicts of all tests up to the end of the class run that was under way when the JVM ended.
+    fn finish(mut self, cause: Option<(Status, String)>) -> Vec<Verdict> {
+        if let Some((status, message)) = cause {
+            let culprit = self
+                .open
+                .as_deref()
+                .and_then(|id| self.position(id))
+                .or_else(|| self.run.clone().find(|&position| self.verdicts[position].is_none()));
+            if let Some(position) = culprit {
+                self.verdicts[position] = Some(Verdict { status, nanos: 0, message });
+            }
+            self.settle_run();
+            self.verdicts.truncate(self.run.end.max(1));
+        } else {
+            while !self.run.is_empty() {
+                self.settle_run();
+                self.next_run();
+            }
+        }
+        let missing = || Verdict { status: Status::Missing, nanos: 0, message: String::new() };
+        self.verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(missing)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdicts(tests: &[&str], lines: &str, cause: Option<Status>) -> Vec<Status> {
+        let tests: Vec<String> = tests.iter().map(|&test| test.to_owned()).collect();
+        let mut runs = Runs::new(&tests);
+        ResultReader::default().feed(lines.as_bytes()).into_iter().for_each(|event| runs.add(event));
+        runs.finish(cause.map(|status| (status, String::new()))).iter().map(|verdict| verdict.status).collect()
+    }
+
+    #[test]
+    fn invocations_count_together_and_the_worst_decides() {
+        let lines = "C\tA\nS\tA#m[1]\nT\tA#m[1]\tfailed\t1\tx\nS\tA#m[2]\nT\tA#m[2]\tpassed\t1\t\nE\tA\nD\n";
+        assert_eq!(verdicts(&["A#m", "A#n"], lines, None), [Status::Failed, Status::Missing]);
+    }
+
+    #[test]
+    fn a_class_that_fails_fails_its_tests() {
+        let lines = "C\tA\nT\tA\tfailed\t0\tbeforeAll\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Failed, Status::Failed, Status::Passed]);
+    }
+
+    #[test]
+    fn a_jvm_that_dies_costs_its_class_run() {
+        let lines = "C\tA\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\n";
+        let found = verdicts(&["A#m", "A#n", "A#o", "B#m"], lines, Some(Status::Died));
+        assert_eq!(found, [Status::Passed, Status::Died, Status::Missing]);
+    }
+
+    #[test]
+    fn the_same_class_may_run_twice() {
+        let lines = "C\tA\nS\tA#m\nT\tA#m\tpassed\t1\t\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nC\tA\nS\tA#m\nT\tA#m\tfailed\t1\t\nE\tA\nD\n";
+        assert_eq!(verdicts(&["A#m", "B#m", "A#m"], lines, None), [Status::Passed, Status::Passed, Status::Failed]);
+    }
+}

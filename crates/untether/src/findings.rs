@@ -1,0 +1,202 @@
+//! Findings of a refinement, for people and as JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use untether_model::{Channel, Finding, Role, StackLine};
+use untether_store::StoredRefinement;
+
+use crate::error::Error;
+use crate::view::JSON_VERSION;
+
+#[derive(Serialize)]
+struct Document<'d> {
+    version: u32,
+    strategy: &'d str,
+    is_complete: bool,
+    executions: usize,
+    jvm_starts: usize,
+    seconds: f64,
+    nondeterministic: &'d [String],
+    unconfirmed: &'d [String],
+    manifest: Vec<FindingView<'d>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct FindingView<'d> {
+    #[serde(flatten)]
+    finding: &'d Finding,
+    cause: String,
+    fix: String,
+}
+
+pub(crate) fn views(findings: &[Finding]) -> Vec<FindingView<'_>> {
+    findings.iter().map(|finding| FindingView { finding, cause: cause(finding), fix: fix(finding) }).collect()
+}
+
+pub(crate) fn print_json(refinement: &StoredRefinement) -> Result<(), Error> {
+    let document = Document {
+        version: JSON_VERSION,
+        strategy: &refinement.strategy,
+        is_complete: refinement.is_complete,
+        executions: refinement.cost.executions,
+        jvm_starts: refinement.cost.jvm_starts,
+        seconds: refinement.seconds,
+        nondeterministic: &refinement.nondeterministic,
+        unconfirmed: &refinement.unconfirmed,
+        manifest: views(&refinement.findings),
+    };
+    println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
+    Ok(())
+}
+
+/// What findings are sorted by: their cause, then the test.
+pub(crate) fn order(finding: &Finding) -> (String, Role, &str, &[String]) {
+    (cause(finding), finding.role, &finding.test, others(finding))
+}
+
+fn others(finding: &Finding) -> &[String] {
+    match finding.role {
+        Role::Brittle => &finding.setters,
+        Role::Victim => &finding.polluters,
+    }
+}
+
+/// The field that the tests share, or the test that leaves something behind where no field is known.
+pub(crate) fn cause(finding: &Finding) -> String {
+    match finding.resources.first() {
+        Some(channel) => channel.root.clone(),
+        None => format!("something that {} leaves behind outside of the heap", others(finding).join(", ")),
+    }
+}
+
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// One block per cause; `new` marks what was not there before.
+pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<&str>>) {
+    if findings.is_empty() {
+        println!("no dependency was found whose violation changes an outcome");
+        return;
+    }
+    let mut by_cause: BTreeMap<String, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        by_cause.entry(cause(finding)).or_default().push(finding);
+    }
+    for (index, (cause, findings)) in by_cause.iter().enumerate() {
+        if index > 0 {
+            println!();
+        }
+        let tests: BTreeSet<&str> = findings.iter().map(|finding| finding.test.as_str()).collect();
+        println!("{cause}: {} can fail", count(tests.len(), "test", "tests"));
+        for finding in findings {
+            let mark = if new.is_some_and(|new| new.contains(finding.id.as_str())) { " (new)" } else { "" };
+            println!("  {}  {}{mark}", finding.id, sentence(finding));
+            if !finding.cleaners.is_empty() {
+                println!("          unless {} runs in between", finding.cleaners.join(" or "));
+            }
+            if !finding.outcome.message.is_empty() {
+                println!("          {}", first_line(&finding.outcome.message));
+            }
+        }
+        let fixes: BTreeSet<String> = findings.iter().map(|finding| fix(finding)).collect();
+        for fix in fixes.iter().take(3) {
+            println!("  fix: {fix}");
+        }
+    }
+}
+
+/// What the finding says, in one line.
+pub(crate) fn sentence(finding: &Finding) -> String {
+    let outcome = &finding.outcome;
+    match finding.role {
+        Role::Brittle => format!(
+            "{} needs {} before it: {} alone, {} in the original order",
+            finding.test,
+            finding.setters.join(", then "),
+            outcome.violated,
+            outcome.reference
+        ),
+        Role::Victim => format!(
+            "{} must not run after {}: {} then, {} in the original order",
+            finding.test,
+            finding.polluters.join(", then "),
+            outcome.violated,
+            outcome.reference
+        ),
+    }
+}
+
+pub(crate) fn first_line(message: &str) -> String {
+    const MOST: usize = 160;
+    let line = message.lines().next().unwrap_or_default();
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// The innermost line of the program itself.
+fn own_line(stack: &[StackLine]) -> Option<&StackLine> {
+    const LIBRARY: [&str; 8] =
+        ["java.", "javax.", "jdk.", "sun.", "com.sun.", "org.junit.", "junit.", "org.opentest4j."];
+    stack.iter().find(|line| !LIBRARY.iter().any(|prefix| line.class.starts_with(prefix))).or(stack.first())
+}
+
+fn place(stack: &[StackLine]) -> String {
+    own_line(stack).map_or_else(|| "an unknown place".to_owned(), ToString::to_string)
+}
+
+/// What could be done about it.
+pub(crate) fn fix(finding: &Finding) -> String {
+    let Some(channel) = finding.resources.first() else {
+        return format!(
+            "make {} clean up what it leaves behind (files, ports, processes), or give {} its own",
+            others(finding).last().map_or("the first test", String::as_str),
+            finding.test
+        );
+    };
+    if let Some(known) = known_fix(channel) {
+        return known;
+    }
+    let written = place(&channel.write);
+    let read = place(&channel.read);
+    match finding.role {
+        Role::Brittle => format!(
+            "set {} up in {} itself, before it is read at {read}, as is done at {written}",
+            channel.root, finding.test
+        ),
+        Role::Victim => {
+            let by = match finding.cleaners.first() {
+                Some(cleaner) => format!(", as {cleaner} does"),
+                None => String::new(),
+            };
+            format!(
+                "reset {} after {} (it is written at {written}, and read at {read}){by}",
+                channel.root,
+                others(finding).last().map_or("the polluter", String::as_str)
+            )
+        }
+    }
+}
+
+/// State of the JDK for which there are ready-made extensions.
+fn known_fix(channel: &Channel) -> Option<String> {
+    let by = match channel.root.as_str() {
+        "java.lang.System.props" => {
+            "restore system properties: JUnit Pioneer's @RestoreSystemProperties, or System Rules' RestoreSystemProperties"
+        }
+        root if root.starts_with("java.util.Locale.default") => {
+            "restore the default locale: JUnit Pioneer's @DefaultLocale, or Locale.setDefault in an after-method"
+        }
+        "java.util.TimeZone.defaultTimeZone" => {
+            "restore the default time zone: JUnit Pioneer's @DefaultTimeZone, or TimeZone.setDefault in an after-method"
+        }
+        "java.lang.System.out" | "java.lang.System.err" | "java.lang.System.in" => {
+            "restore the standard streams: JUnit Pioneer's @StdIo, or System.setOut, setErr and setIn in an after-method"
+        }
+        _ => return None,
+    };
+    Some(format!("{by} (written at {})", place(&channel.write)))
+}

@@ -1,0 +1,44 @@
+//! Folders for the files of one run, inside the store's folder.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::error::Error;
+
+/// A folder for one run's files, removed when the run is over.
+pub(crate) struct Scratch {
+    pub(crate) path: PathBuf,
+}
+
+impl Scratch {
+    pub(crate) fn create(store: &Path) -> Result<Self, Error> {
+        remove_stale(store);
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+        let path = store.join(format!("run-{}-{nanos}", std::process::id()));
+        let failed = |error: std::io::Error| Error::Failed(format!("cannot create {}: {error}", path.display()));
+        std::fs::create_dir_all(&path).map_err(failed)?;
+        // Test JVMs have working folders of their own.
+        let path = path.canonicalize().map_err(failed)?;
+        Ok(Scratch { path })
+    }
+}
+
+/// Removes the folders of runs whose process is gone: they were killed.
+fn remove_stale(store: &Path) {
+    let Ok(entries) = std::fs::read_dir(store) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix("run-").and_then(|rest| rest.split('-').next());
+        if owner.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            // Whoever comes next may try again.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A left-over folder does no harm.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
