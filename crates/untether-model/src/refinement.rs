@@ -43,9 +43,9 @@ pub struct Observation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Alone it comes to something else; after its setters it comes to what it came to in the original order.
+    /// Alone it fails; after its setters it comes to what it came to in the original order.
     Brittle,
-    /// Alone it is as in the original order; after its polluters it is not.
+    /// It passes alone and comes to something else after its polluters, be it in the original order.
     Victim,
 }
 
@@ -81,6 +81,9 @@ pub struct Finding {
     /// For victims: what must not run before, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub polluters: Vec<String>,
+    /// Other lists that do the same, of those that were tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Vec<String>>,
     /// Tests that undo the polluters' doing when they run between them and the victim.
     pub cleaners: Vec<String>,
     pub resources: Vec<Channel>,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use untether_model::Launch;
+use untether_model::{Launch, Schedule};
 
 use crate::error::RunnerError;
 use crate::worker::write_jar;
@@ -95,6 +95,14 @@ impl WorkerContext {
 
     pub fn class_path(&self) -> &[String] {
         &self.class_path
+    }
+
+    /// A JVM that runs the schedule, for being watched.
+    pub fn watchable(&self, schedule: &Schedule, scratch: &Path) -> Result<Command, RunnerError> {
+        let plan = scratch.join("watched-plan");
+        std::fs::write(&plan, schedule.tests.join("\n") + "\n")
+            .map_err(|source| RunnerError::CannotWrite { path: plan.clone(), source })?;
+        Ok(self.command(&plan, &scratch.join("watched-results")))
     }
 
     /// A JVM that runs the plan and writes results. What the tests print goes nowhere.

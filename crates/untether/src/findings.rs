@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use untether_model::{Channel, Finding, Role, StackLine};
+use untether_model::{Channel, Finding, Role, StackLine, Status};
 use untether_store::StoredRefinement;
 
 use crate::error::Error;
@@ -93,6 +93,12 @@ pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<&str>>) {
         for finding in findings {
             let mark = if new.is_some_and(|new| new.contains(finding.id.as_str())) { " (new)" } else { "" };
             println!("  {}  {}{mark}", finding.id, sentence(finding));
+            if !finding.alternatives.is_empty() {
+                println!(
+                    "          or {}; see --format json",
+                    count(finding.alternatives.len(), "other list like it", "other lists like it")
+                );
+            }
             if !finding.cleaners.is_empty() {
                 println!("          unless {} runs in between", finding.cleaners.join(" or "));
             }
@@ -117,6 +123,13 @@ pub(crate) fn sentence(finding: &Finding) -> String {
             finding.setters.join(", then "),
             outcome.violated,
             outcome.reference
+        ),
+        Role::Victim if outcome.violated == Status::Passed => format!(
+            "{} must not run after {}: {} then, as in the original order, {} alone",
+            finding.test,
+            finding.polluters.join(", then "),
+            outcome.reference,
+            outcome.violated
         ),
         Role::Victim => format!(
             "{} must not run after {}: {} then, {} in the original order",

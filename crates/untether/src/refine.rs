@@ -11,9 +11,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use untether_analysis::refine::{self, Evidence, Oracle, Phase, Request, Stopped};
-use untether_model::{Cost, Detection, Finding, Observation, Schedule, UnitKind, class_of};
-use untether_project::Fingerprints;
-use untether_runner::{Execution, Executor, Limits, RunnerError, WorkerContext};
+use untether_model::{Cost, Detection, Finding, Launch, Observation, Schedule, UnitKind, class_of};
+use untether_project::{Config, Fingerprints};
+use untether_runner::{Execution, Executor, Launcher, Limits, RunnerError, WatchRequest, WorkerContext, watch};
 use untether_store::{Store, StoredRefinement};
 
 use crate::arguments::{FailOn, Format, RefineArguments};
@@ -191,13 +191,47 @@ fn refine_jvm(
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;
     result.cost.schedules += cost.schedules;
-    for finding in refinement.findings {
+    for mut finding in refinement.findings {
+        if finding.resources.is_empty() {
+            name_channels(&mut finding, &detection.launch, folder, request.test_timeout)?;
+        }
         result.launch_of.insert(finding.id.clone(), launch);
         result.findings.push(finding);
     }
     result.nondeterministic.extend(refinement.nondeterministic);
     result.unconfirmed.extend(refinement.unconfirmed);
     Ok(refinement.stopped)
+}
+
+/// In the original order the tests did not touch each other: the proof itself is watched to see where they do.
+fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test: Duration) -> Result<(), Error> {
+    let folder = folder.join(&finding.id);
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Error::Failed(format!("cannot create {}: {error}", folder.display())))?;
+    let others = if finding.setters.is_empty() { &finding.polluters } else { &finding.setters };
+    let mut tests = others.clone();
+    tests.push(finding.test.clone());
+    let timeout = per_test * tests.len() as u32;
+    let command = WorkerContext::new(launch, &folder)?.watchable(&Schedule::new(tests), &folder)?;
+    let config = Config::load(Path::new("."))?;
+    let watched = watch(
+        WatchRequest {
+            launcher: Launcher::Jvm(command),
+            config: &config,
+            directory: &folder,
+            timeout: Some(timeout),
+            captures_output: false,
+        },
+        |_, _| {},
+    )?;
+    for trace in &watched.traces {
+        let detection = untether_analysis::detect(trace);
+        finding.resources = Evidence::new(&detection).channels_named(others, &finding.test);
+        if !finding.resources.is_empty() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The tests whose classes, or whose writers' classes, have changed; all where most have.

@@ -81,7 +81,7 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
 
 fn print(finding: &Finding, runs: &[RunView], is_reproduced: bool) {
     println!("{}", findings::sentence(finding));
-    for (title, run) in ["In this order it is as it should be:", "In this one it is not:"].iter().zip(runs) {
+    for (title, run) in ["In this order it is as in the original one:", "In this one it is not:"].iter().zip(runs) {
         println!();
         println!("{title}");
         for test in &run.tests {

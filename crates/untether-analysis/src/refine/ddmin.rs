@@ -10,8 +10,8 @@ pub(crate) fn minimise<T: Clone, E>(
     let mut parts = 2;
     while list.len() >= 2 {
         let chunks = split(&list, parts);
-        // First single parts, then all but one part.
-        let mut trials: Vec<Vec<T>> = if parts == 2 { Vec::new() } else { chunks.clone() };
+        // First single parts, then all but one part; what stands last is kept by preference, as it is the nearest.
+        let mut trials: Vec<Vec<T>> = if parts == 2 { Vec::new() } else { chunks.iter().rev().cloned().collect() };
         for left_out in 0..chunks.len() {
             trials.push(
                 chunks

@@ -14,6 +14,16 @@ const MOST_SINGLES: usize = 24;
 /// Trials of one step of taking a schedule apart that run at the same time.
 const AT_ONCE: usize = 4;
 
+/// How many tests are tried in place of one of several polluters.
+const MOST_ALTERNATIVES: usize = 32;
+
+/// What a finding has besides its proof.
+#[derive(Default)]
+struct Extras {
+    cleaners: Vec<Test>,
+    alternatives: Vec<Vec<Test>>,
+}
+
 fn is_subsequence(of: &[Test], list: &[Test]) -> bool {
     let mut rest = list.iter();
     of.iter().all(|wanted| rest.any(|found| found == wanted))
@@ -86,6 +96,10 @@ impl Session<'_, '_> {
             |names: &[String]| names.iter().filter_map(|name| self.evidence.test(name)).collect::<Vec<Test>>();
         self.findings.iter().filter(|finding| &finding.test == name).any(|finding| match finding.role {
             Role::Brittle => !is_subsequence(&numbers(&finding.setters), before),
+            // Where the original order itself harms the test, it is without the polluters that it differs.
+            Role::Victim if finding.outcome.violated == Status::Passed => {
+                !is_subsequence(&numbers(&finding.polluters), before)
+            }
             Role::Victim => is_subsequence(&numbers(&finding.polluters), before),
         })
     }
@@ -136,7 +150,13 @@ impl Session<'_, '_> {
             return Ok(false);
         }
         let verdict = self.alone[&test].clone();
-        self.add(test, Role::Brittle, &setters, Vec::new(), vec![test], schedule, &verdict);
+        if verdict.status == Status::Passed {
+            // It is the original order that harms it.
+            let (cleaners, alternatives) = (self.cleaners_of(test, &setters)?, self.alternatives_to(test, &setters)?);
+            self.add(test, Role::Victim, &setters, vec![test], schedule, &verdict, Extras { cleaners, alternatives });
+            return Ok(true);
+        }
+        self.add(test, Role::Brittle, &setters, vec![test], schedule, &verdict, Extras::default());
         self.find_disturbers(test, &setters)?;
         Ok(true)
     }
@@ -190,7 +210,7 @@ impl Session<'_, '_> {
             let Some(verdict) = verdict else { continue };
             let polluters = &schedule[..schedule.len() - 1];
             let counter = followed_by(setters, test);
-            self.add(test, Role::Victim, polluters, Vec::new(), schedule.clone(), counter, &verdict);
+            self.add(test, Role::Victim, polluters, schedule.clone(), counter, &verdict, Extras::default());
         }
         Ok(())
     }
@@ -205,8 +225,11 @@ impl Session<'_, '_> {
         for polluters in found {
             let schedule = followed_by(&polluters, test);
             let Some(verdict) = self.violations(&[schedule.clone()])?.remove(0) else { continue };
-            let cleaners = self.cleaners_of(test, &polluters)?;
-            self.add(test, Role::Victim, &polluters, cleaners, schedule, vec![test], &verdict);
+            let extras = Extras {
+                cleaners: self.cleaners_of(test, &polluters)?,
+                alternatives: self.alternatives_to(test, &polluters)?,
+            };
+            self.add(test, Role::Victim, &polluters, schedule, vec![test], &verdict, extras);
             is_found = true;
         }
         Ok(is_found)
@@ -254,6 +277,32 @@ impl Session<'_, '_> {
         Ok(Vec::new())
     }
 
+    /// The list with one of several polluters replaced by another that uses the same state.
+    fn alternatives_to(&mut self, test: Test, polluters: &[Test]) -> Result<Vec<Vec<Test>>, Stopped> {
+        let evidence = self.evidence;
+        let mut lists: Vec<Vec<Test>> = Vec::new();
+        if polluters.len() > 1 {
+            for (position, &polluter) in polluters.iter().enumerate() {
+                let mut others: Vec<Test> = (0..evidence.tests.len())
+                    .filter(|other| *other != test && !polluters.contains(other))
+                    .filter(|&other| evidence.likeness(polluter, other) > 0)
+                    .collect();
+                others.sort_by_cached_key(|&other| (std::cmp::Reverse(evidence.likeness(polluter, other)), other));
+                lists.extend(others.into_iter().take(MOST_ALTERNATIVES).map(|other| {
+                    let mut list = polluters.to_vec();
+                    list[position] = other;
+                    list
+                }));
+            }
+        }
+        lists.retain(|list| !splits_class(evidence, &followed_by(list, test)));
+        let schedules: Vec<Vec<Test>> = lists.iter().map(|list| followed_by(list, test)).collect();
+        let wanted = self.is_brittle(test);
+        let violations = self.violations(&schedules)?;
+        // Where the original order itself harms the test, what harms it is no violation.
+        Ok(lists.into_iter().zip(violations).filter(|(_, v)| v.is_some() != wanted).map(|(list, _)| list).collect())
+    }
+
     fn cleaners_of(&mut self, test: Test, polluters: &[Test]) -> Result<Vec<Test>, Stopped> {
         let evidence = self.evidence;
         let polluted: BTreeSet<usize> =
@@ -270,7 +319,8 @@ impl Session<'_, '_> {
             .take(MOST_SINGLES)
             .collect();
         let violations = self.violations(&schedules)?;
-        let clean = schedules.iter().zip(violations).filter(|(_, violation)| violation.is_none());
+        let wanted = self.is_brittle(test);
+        let clean = schedules.iter().zip(violations).filter(|(_, violation)| violation.is_none() != wanted);
         Ok(clean.map(|(schedule, _)| schedule[schedule.len() - 2]).collect())
     }
 
@@ -280,10 +330,10 @@ impl Session<'_, '_> {
         test: Test,
         role: Role,
         others: &[Test],
-        cleaners: Vec<Test>,
         schedule: Vec<Test>,
         counter_schedule: Vec<Test>,
         violated: &Verdict,
+        extras: Extras,
     ) {
         let evidence = self.evidence;
         let names = |tests: &[Test]| tests.iter().map(|&test| evidence.tests[test].clone()).collect::<Vec<String>>();
@@ -302,7 +352,8 @@ impl Session<'_, '_> {
             role,
             setters,
             polluters,
-            cleaners: names(&cleaners),
+            alternatives: extras.alternatives.iter().map(|list| names(list)).collect(),
+            cleaners: names(&extras.cleaners),
             resources: evidence.channels(others, test),
             outcome: Contrast {
                 reference: self.reference[test],

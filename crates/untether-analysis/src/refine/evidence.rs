@@ -154,6 +154,16 @@ impl<'d> Evidence<'d> {
         writer != reader && (!group.is_class_local || self.class(writer) == self.class(reader))
     }
 
+    /// How much of the state that either uses both use, in thousandths; tests of one class are twice as alike.
+    pub(crate) fn likeness(&self, one: Test, other: Test) -> usize {
+        let used = |test: Test| self.reads[test].iter().chain(&self.writes[test]).copied().collect::<BTreeSet<usize>>();
+        let (first, second) = (used(one), used(other));
+        let both = first.intersection(&second).count();
+        let either = first.len() + second.len() - both;
+        let same_class = if self.class(one) == self.class(other) { 2 } else { 1 };
+        if either == 0 { 0 } else { same_class * both * 1000 / either }
+    }
+
     /// The tests that write something which `reader` reads.
     pub(crate) fn writers_of(&self, reader: Test) -> BTreeSet<Test> {
         let mut found = BTreeSet::new();
@@ -186,6 +196,12 @@ impl<'d> Evidence<'d> {
             }
         }
         found
+    }
+
+    /// Where the writers and the reader touch each other, by name.
+    pub fn channels_named(&self, writers: &[String], reader: &str) -> Vec<Channel> {
+        let writers: Vec<Test> = writers.iter().filter_map(|name| self.test(name)).collect();
+        self.test(reader).map(|reader| self.channels(&writers, reader)).unwrap_or_default()
     }
 
     /// Where the two touch each other, nearest to the root first; with the stacks of the write and the read.

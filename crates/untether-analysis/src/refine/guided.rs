@@ -2,16 +2,33 @@
 //!
 //! A schedule shows a reader, for each slot that it reads, the last writer before it. The goals are all
 //! such triples. Two orders of the whole suite reach many at once; then schedules are packed for what is
-//! left: first tests as if they were alone, then readers after writers, then tests that lack one of several
-//! sources. No class is run twice in a schedule, as no build tool would do that.
+//! left: first tests as if they were alone, then readers before and after writers, then tests that lack one of
+//! several sources. What several writers do at once may hide what one does: so at last readers are run with one
+//! writer as if nobody else were there, as far as such pairs can be packed. No class is run twice in a schedule,
+//! as no build tool would do that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::refine::evidence::{Evidence, Test};
 use crate::refine::strategy::{Search, as_class_runs, reversed};
 
-/// Of slots with more writers, each reader meets this many.
-const MOST_WRITERS: usize = 12;
+/// Of slots with more writers, each reader meets only some: what a thousand tests write and read alike, such as a
+/// default that each sets up for itself, hides nothing that a few of them would not show.
+fn writers_to_meet(writers: usize) -> usize {
+    match writers {
+        0..=48 => 12,
+        49..=200 => 4,
+        _ => 2,
+    }
+}
+
+/// Tests that read a slot and write it as well keep each other from being without a writer: of more than this many,
+/// only some are run so.
+const MOST_ALONE: usize = 24;
+
+/// Tests and pairs are packed as if alone as long as this many fit into a JVM, or no more than this many are left.
+const FEWEST_PACKED: usize = 4;
+const MOST_UNPACKED: usize = 100;
 
 /// Schedules that are proposed at once.
 const AT_ONCE: usize = 8;
@@ -23,8 +40,10 @@ type Goal = (usize, Option<Test>);
 enum Round {
     WholeOrders,
     Alone,
+    BeforeWriters,
     AfterWriters,
     WithoutSource,
+    Pairs,
     Over,
 }
 
@@ -32,6 +51,10 @@ pub(crate) struct Guided {
     round: Round,
     /// The readers that have not yet met the goal.
     open: BTreeMap<Goal, BTreeSet<Test>>,
+    /// Tests that have not been run as if alone, but for lazy state.
+    not_alone: BTreeSet<Test>,
+    /// Writers and readers that have not been run as if they were the only ones.
+    pairs: BTreeSet<(Test, Test)>,
     without_source: Vec<Vec<Test>>,
     order: Vec<Test>,
 }
@@ -49,6 +72,13 @@ impl State<'_, '_> {
         self.evidence.reaches(&self.evidence.groups[group], writer, reader).then_some(writer)
     }
 
+    /// All whose values `reader` finds in state that is not lazy.
+    fn eager_writers(&self, reader: Test) -> BTreeSet<Test> {
+        let evidence = self.evidence;
+        let eager = evidence.reads[reader].iter().filter(|&&group| !evidence.groups[group].is_lazy);
+        eager.filter_map(|&group| self.last_writer(group, reader)).collect()
+    }
+
     fn run(&mut self, test: Test) {
         for &group in &self.evidence.writes[test] {
             let group_of_slots = &self.evidence.groups[group];
@@ -62,24 +92,36 @@ impl State<'_, '_> {
 impl Guided {
     pub(crate) fn new(evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Self {
         let mut open: BTreeMap<Goal, BTreeSet<Test>> = BTreeMap::new();
+        let mut not_alone = BTreeSet::new();
+        let mut pairs = BTreeSet::new();
         for (number, group) in evidence.groups.iter().enumerate() {
+            let busy: Vec<Test> = group.readers.intersection(&group.writers).copied().collect();
+            let busy_step = busy.len().div_ceil(MOST_ALONE).max(1);
+            let is_spared: BTreeSet<Test> =
+                busy.iter().enumerate().filter(|(at, _)| at % busy_step != 0).map(|(_, test)| *test).collect();
             for &reader in group.readers.intersection(targets) {
-                open.entry((number, None)).or_default().insert(reader);
+                if !is_spared.contains(&reader) {
+                    open.entry((number, None)).or_default().insert(reader);
+                }
                 if group.is_lazy {
                     // Whoever comes first fills it; there is no second writer.
                     continue;
                 }
+                not_alone.insert(reader);
                 let writers: Vec<Test> =
                     group.writers.iter().copied().filter(|&writer| evidence.reaches(group, writer, reader)).collect();
-                let step = writers.len().div_ceil(MOST_WRITERS).max(1);
+                let step = writers.len().div_ceil(writers_to_meet(writers.len())).max(1);
                 for &writer in writers.iter().skip(reader % step).step_by(step) {
                     open.entry((number, Some(writer))).or_default().insert(reader);
+                    pairs.insert((writer, reader));
                 }
             }
         }
         Guided {
             round: Round::WholeOrders,
             open,
+            not_alone,
+            pairs,
             without_source: without_source(evidence, targets),
             order: (0..evidence.tests.len()).collect(),
         }
@@ -91,6 +133,13 @@ impl Guided {
         for &test in schedule {
             for &group in &evidence.reads[test] {
                 self.reach((group, state.last_writer(group, test)), test);
+            }
+            let writers = state.eager_writers(test);
+            if writers.is_empty() {
+                self.not_alone.remove(&test);
+            }
+            if writers.len() == 1 {
+                self.pairs.remove(&(*writers.first().unwrap_or(&test), test));
             }
             state.run(test);
         }
@@ -109,18 +158,77 @@ impl Guided {
         self.open.get(&goal).is_some_and(|readers| readers.contains(&reader))
     }
 
-    /// Tests that nobody disturbs: none that is in the schedule already writes what they read.
+    /// Tests that nobody disturbs: none that is in the schedule already writes what they read. State that is
+    /// filled lazily does not count: nearly all tests of a suite may share some.
     fn alone(&self, evidence: &Evidence<'_>) -> Vec<Test> {
+        let mut state = State { evidence, last: HashMap::new() };
+        let mut schedule = Vec::new();
+        for test in reversed(evidence, &self.not_alone.iter().copied().collect::<Vec<_>>()) {
+            if state.eager_writers(test).is_empty() {
+                state.run(test);
+                schedule.push(test);
+            }
+        }
+        worthwhile(schedule.len(), self.not_alone.len(), schedule)
+    }
+
+    /// Readers after one writer each, as if nobody else were there.
+    fn clean_pairs(&self, evidence: &Evidence<'_>) -> Vec<Test> {
+        let mut state = State { evidence, last: HashMap::new() };
+        let mut used: HashSet<&str> = HashSet::new();
+        let mut schedule: Vec<Test> = Vec::new();
+        let mut count = 0;
+        let mut by_writer: BTreeMap<Test, Vec<Test>> = BTreeMap::new();
+        for &(writer, reader) in &self.pairs {
+            by_writer.entry(writer).or_default().push(reader);
+        }
+        for (&writer, readers) in &by_writer {
+            if used.contains(evidence.class(writer)) || !state.eager_writers(writer).is_empty() {
+                continue;
+            }
+            let is_usable = |reader: &Test| {
+                let class = evidence.class(*reader);
+                class == evidence.class(writer) || !used.contains(class)
+            };
+            let (own, others): (Vec<Test>, Vec<Test>) = readers
+                .iter()
+                .copied()
+                .filter(is_usable)
+                .partition(|&reader| evidence.class(reader) == evidence.class(writer));
+            let mut after = State { evidence, last: state.last.clone() };
+            after.run(writer);
+            let mut chosen = Vec::new();
+            for reader in own.into_iter().chain(as_class_runs(evidence, &others)) {
+                if after.eager_writers(reader).iter().eq([&writer]) {
+                    after.run(reader);
+                    chosen.push(reader);
+                }
+            }
+            if !chosen.is_empty() {
+                count += chosen.len();
+                used.insert(evidence.class(writer));
+                used.extend(chosen.iter().map(|&reader| evidence.class(reader)));
+                schedule.push(writer);
+                schedule.extend(chosen);
+                state = after;
+            }
+        }
+        worthwhile(count, self.pairs.len(), schedule)
+    }
+
+    /// Tests that come before all writers of something that they have not been without.
+    fn before_writers(&self, evidence: &Evidence<'_>) -> Vec<Test> {
+        let mut state = State { evidence, last: HashMap::new() };
+        let mut schedule = Vec::new();
         let mut wanted: BTreeSet<Test> = BTreeSet::new();
         for ((_, writer), readers) in &self.open {
             if writer.is_none() {
                 wanted.extend(readers);
             }
         }
-        let mut state = State { evidence, last: HashMap::new() };
-        let mut schedule = Vec::new();
         for test in reversed(evidence, &wanted.into_iter().collect::<Vec<_>>()) {
-            if evidence.reads[test].iter().all(|&group| state.last_writer(group, test).is_none()) {
+            let is_new = |&group: &usize| state.last_writer(group, test).is_none() && self.is_open((group, None), test);
+            if evidence.reads[test].iter().any(is_new) {
                 state.run(test);
                 schedule.push(test);
             }
@@ -185,6 +293,11 @@ impl Guided {
         schedule
     }
 
+    /// All that is still to be shown.
+    fn left(&self) -> usize {
+        self.open.values().map(BTreeSet::len).sum::<usize>() + self.not_alone.len() + self.pairs.len()
+    }
+
     fn next(&mut self, evidence: &Evidence<'_>) -> Vec<Vec<Test>> {
         match self.round {
             Round::WholeOrders => {
@@ -198,15 +311,17 @@ impl Guided {
                 }
                 vec![backwards, within]
             }
-            Round::Alone => self.packed(evidence, Self::alone, Round::AfterWriters),
+            Round::Alone => self.packed(evidence, Self::alone, Round::BeforeWriters),
+            Round::BeforeWriters => self.packed(evidence, Self::before_writers, Round::AfterWriters),
             Round::AfterWriters => self.packed(evidence, Self::after_writers, Round::WithoutSource),
             Round::WithoutSource => {
                 let count = self.without_source.len().min(AT_ONCE);
                 if count == 0 {
-                    self.round = Round::Over;
+                    self.round = Round::Pairs;
                 }
                 self.without_source.drain(..count).collect()
             }
+            Round::Pairs => self.packed(evidence, Self::clean_pairs, Round::Over),
             Round::Over => Vec::new(),
         }
     }
@@ -225,9 +340,9 @@ impl Guided {
                 self.round = following;
                 break;
             }
-            let before: usize = self.open.values().map(BTreeSet::len).sum();
+            let before = self.left();
             self.cover(evidence, &schedule);
-            if self.open.values().map(BTreeSet::len).sum::<usize>() == before {
+            if self.left() == before {
                 self.round = following;
                 break;
             }
@@ -235,6 +350,12 @@ impl Guided {
         }
         batch
     }
+}
+
+/// The schedule, unless it shows too little of all that is left: then something else does what can be done.
+fn worthwhile(shown: usize, left: usize, schedule: Vec<Test>) -> Vec<Test> {
+    let is_worth_it = shown >= FEWEST_PACKED || left <= MOST_UNPACKED;
+    if is_worth_it { schedule } else { Vec::new() }
 }
 
 impl Search for Guided {

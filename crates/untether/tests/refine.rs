@@ -1,0 +1,233 @@
+//! Every suite under `fixtures/refine` is watched and refined, and what is found is compared with what its source
+//! says. Proofs are replayed, interrupted refinements go on, and unchanged tests are not run again.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde_json::Value;
+use support::{class_path_of, compile, java_files, jdks, repository, scratch, untether};
+
+/// `manifest: ROLE TEST after OTHER, OTHER [cleaned by TEST] [via RESOURCE]`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Expectation {
+    role: String,
+    test: String,
+    others: Vec<String>,
+    cleaner: Option<String>,
+    via: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Expected {
+    findings: Vec<Expectation>,
+    nondeterministic: Vec<String>,
+    says_none: bool,
+}
+
+fn expected(folder: &Path) -> Expected {
+    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+    let full = |test: &str| format!("refine.{name}.{}", test.trim());
+    let mut expected = Expected::default();
+    for file in java_files(folder) {
+        for line in std::fs::read_to_string(file).unwrap().lines().map(str::trim) {
+            if let Some(test) = line.strip_prefix("// nondeterministic: ") {
+                expected.nondeterministic.push(full(test));
+            }
+            let Some(text) = line.strip_prefix("// manifest: ") else { continue };
+            if text == "none" {
+                expected.says_none = true;
+                continue;
+            }
+            let (text, via) = text.split_once(" via ").map_or((text, None), |(text, via)| (text, Some(via.to_owned())));
+            let (text, cleaner) =
+                text.split_once(" cleaned by ").map_or((text, None), |(text, cleaner)| (text, Some(full(cleaner))));
+            let (head, others) = text.split_once(" after ").unwrap();
+            let (role, test) = head.split_once(' ').unwrap();
+            expected.findings.push(Expectation {
+                role: role.to_owned(),
+                test: full(test),
+                others: others.split(',').map(full).collect(),
+                cleaner,
+                via,
+            });
+        }
+    }
+    assert!(expected.says_none == expected.findings.is_empty(), "{name} must say either what is found or 'none'");
+    expected
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().map(|list| list.iter().map(|item| item.as_str().unwrap().to_owned()).collect()).unwrap_or_default()
+}
+
+fn json(directory: &Path, arguments: &[&str]) -> Value {
+    let output = untether(directory, arguments);
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{arguments:?}: {e}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Everything that is wrong with what was found.
+fn differences(expected: &Expected, document: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut unexpected: BTreeSet<(String, String, Vec<String>)> = BTreeSet::new();
+    for finding in document["manifest"].as_array().unwrap() {
+        let role = finding["role"].as_str().unwrap().to_owned();
+        let others = texts(&finding[if role == "brittle" { "setters" } else { "polluters" }]);
+        unexpected.insert((role, finding["test"].as_str().unwrap().to_owned(), others));
+    }
+    for wanted in &expected.findings {
+        if !unexpected.remove(&(wanted.role.clone(), wanted.test.clone(), wanted.others.clone())) {
+            wrong.push(format!("missing {wanted:?}"));
+            continue;
+        }
+        let finding = document["manifest"].as_array().unwrap().iter().find(|finding| {
+            let others = texts(&finding[if wanted.role == "brittle" { "setters" } else { "polluters" }]);
+            finding["test"] == *wanted.test && finding["role"] == *wanted.role && others == wanted.others
+        });
+        let finding = finding.unwrap();
+        let cleaners = texts(&finding["cleaners"]);
+        if wanted.cleaner.as_ref().is_some_and(|cleaner| !cleaners.contains(cleaner)) {
+            wrong.push(format!("{}: cleaners are {cleaners:?}", wanted.test));
+        }
+        let names: Vec<String> = finding["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|resource| resource["name"].as_str().unwrap().to_owned())
+            .collect();
+        if wanted.via.as_ref().is_some_and(|via| !names.iter().any(|name| name.starts_with(via.as_str()))) {
+            wrong.push(format!("{}: resources are {names:?}", wanted.test));
+        }
+    }
+    wrong.extend(unexpected.into_iter().map(|finding| format!("unexpected {finding:?}")));
+    let varying = texts(&document["nondeterministic"]);
+    if varying != expected.nondeterministic {
+        wrong.push(format!("nondeterministic: {varying:?}"));
+    }
+    wrong
+}
+
+/// A folder in which the fixture has been watched.
+fn watched(fixture: &str, purpose: &str) -> PathBuf {
+    let home = jdks().into_iter().next().unwrap();
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    let classes = scratch("refine-classes");
+    static COMPILED: Mutex<bool> = Mutex::new(false);
+    {
+        let mut is_compiled = COMPILED.lock().unwrap();
+        if !*is_compiled {
+            compile(&home, &libraries, &java_files(&repository().join("fixtures/refine")), &classes);
+            support::agent();
+            *is_compiled = true;
+        }
+    }
+    let run = scratch("refine").join(format!("{fixture}-{purpose}"));
+    let _ = std::fs::remove_dir_all(&run);
+    std::fs::create_dir_all(&run).unwrap();
+    let output = untether(
+        &run,
+        &[
+            "detect",
+            "--quiet",
+            "--classpath",
+            &format!("{}:{libraries}", classes.display()),
+            "--include",
+            &format!("refine.{fixture}.*Test"),
+            "--java",
+            &home.display().to_string(),
+        ],
+    );
+    assert!(run.join(".untether").exists(), "{}", String::from_utf8_lossy(&output.stderr));
+    run
+}
+
+#[test]
+fn every_fixture_has_exactly_the_manifest_dependencies_that_its_source_says() {
+    let only = std::env::var("UNTETHER_FIXTURES").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(repository().join("fixtures/refine"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().unwrap().to_string_lossy().contains(&only))
+        .collect();
+    folders.sort();
+    let mut wrong = Vec::new();
+    for folder in folders {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let run = watched(&name, "found");
+        let document = json(&run, &["refine", "--format", "json", "--quiet", "--test-timeout", "5s"]);
+        wrong.extend(differences(&expected(&folder), &document).into_iter().map(|text| format!("{name}: {text}")));
+        assert_eq!(document["is_complete"], true, "{name}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_proof_can_be_replayed_and_a_known_finding_is_not_new() {
+    let run = watched("brittle", "replayed");
+    assert_eq!(untether(&run, &["replay", "abc"]).status.code(), Some(2), "there is nothing to replay yet");
+    let first = untether(&run, &["refine", "--quiet", "--fail-on", "new"]);
+    assert_eq!(first.status.code(), Some(1), "{}", String::from_utf8_lossy(&first.stderr));
+    let listed = json(&run, &["deps", "--kind", "manifest", "--format", "json"]);
+    let finding = &listed["manifest"][0];
+    assert_eq!(finding["test"], "refine.brittle.BUsesTest#uses");
+    assert_eq!(finding["outcome"]["reference"], "passed");
+    assert_eq!(finding["outcome"]["violated"], "failed");
+    assert!(finding["outcome"]["message"].as_str().unwrap().contains("loaded"));
+    assert!(finding["fix"].as_str().unwrap().contains("ALoadsTest.java"), "{}", finding["fix"]);
+    let id = finding["id"].as_str().unwrap();
+    let replayed = json(&run, &["replay", id, "--format", "json"]);
+    assert_eq!(replayed["is_reproduced"], true);
+    let outcome = |run: usize| replayed["runs"][run]["tests"].as_array().unwrap().last().unwrap()["outcome"].clone();
+    assert_eq!((outcome(0), outcome(1)), ("passed".into(), "failed".into()));
+    assert_eq!(untether(&run, &["replay", "zzzzzz"]).status.code(), Some(2));
+    // Nothing has changed: nothing is run, and what is known is no news.
+    let again = untether(&run, &["refine", "--quiet", "--fail-on", "new"]);
+    assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stderr));
+    assert_eq!(untether(&run, &["refine", "--quiet", "--fail-on", "any"]).status.code(), Some(1));
+    let document = json(&run, &["refine", "--quiet", "--format", "json"]);
+    assert_eq!(document["executions"], 0);
+    assert_eq!(document["manifest"].as_array().unwrap().len(), 1);
+    let fresh = json(&run, &["refine", "--quiet", "--fresh", "--format", "json"]);
+    assert!(fresh["executions"].as_u64().unwrap() > 0);
+    assert_eq!(fresh["manifest"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_refinement_that_ran_out_of_time_goes_on_where_it_was() {
+    let run = watched("hangs", "resumed");
+    // The hanging test alone takes longer than this.
+    let arguments = ["refine", "--quiet", "--format", "json", "--test-timeout", "6s"];
+    let cut_off = json(&run, &[&arguments[..], &["--budget", "3s"]].concat());
+    assert_eq!(cut_off["is_complete"], false);
+    assert_eq!(cut_off["manifest"].as_array().unwrap().len(), 0);
+    let spent = cut_off["executions"].as_u64().unwrap();
+    assert!(spent > 0, "the original order was run");
+    let whole = json(&run, &arguments);
+    assert_eq!(whole["is_complete"], true);
+    assert_eq!(whole["manifest"][0]["test"], "refine.hangs.APassesTest#passes");
+    assert_eq!(whole["manifest"][0]["outcome"]["violated"], "timed-out");
+}
+
+#[test]
+fn strategies_agree_where_they_look() {
+    let run = watched("write_after_write", "strategies");
+    for (strategy, finds) in
+        [("reverse", true), ("isolate", true), ("pradet", true), ("pairs", true), ("random:6:1", true)]
+    {
+        let document = json(&run, &["refine", "--quiet", "--fresh", "--format", "json", "--strategy", strategy]);
+        let found = document["manifest"].as_array().unwrap().iter().any(|finding| {
+            finding["test"] == "refine.write_after_write.BReadsTest#reads" && finding["role"] == "brittle"
+        });
+        assert_eq!(found, finds, "{strategy}: {document}");
+        assert_eq!(document["strategy"], strategy);
+        assert!(document["jvm_starts"].as_u64().unwrap() > 2);
+    }
+    let wrong = untether(&run, &["refine", "--strategy", "random:many:1"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("random:N:SEED"));
+}
