@@ -3,10 +3,16 @@ package untether;
 import java.io.InputStream;
 import java.lang.annotation.Annotation;
 import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Predicate;
 
@@ -71,6 +77,10 @@ final class JUnit4 {
             request = requestType.getMethod("filterWith", filter.getClass().getSuperclass()).invoke(request, filter);
             Comparator<Object> order = Comparator.comparingInt(description -> position(methods, description));
             request = requestType.getMethod("sortWith", Comparator.class).invoke(request, order);
+            Object runner = requestType.getMethod("getRunner").invoke(request);
+            sort(runner, methods);
+            Class<?> runnerType = Class.forName("org.junit.runner.Runner", true, loader);
+            request = requestType.getMethod("runner", runnerType).invoke(null, runner);
         }
         BiConsumer<String, Object[]> events = this::event;
         Object listener = defined("org.junit.runner.notification.RunListener", "UntetherListener")
@@ -80,6 +90,34 @@ final class JUnit4 {
         Object core = coreType.getConstructor().newInstance();
         coreType.getMethod("addListener", listener.getClass().getSuperclass()).invoke(core, listener);
         coreType.getMethod("run", requestType).invoke(core, request);
+    }
+
+    /** A class that fixes its own order cannot be sorted from outside: its runner's children are. */
+    private void sort(Object runner, List<String> methods) throws ReflectiveOperationException {
+        Class<?> parentType = Worker.find("org.junit.runners.ParentRunner", loader);
+        if (parentType == null || !parentType.isInstance(runner)) {
+            return;
+        }
+        Method describe = parentType.getDeclaredMethod("describeChild", Object.class);
+        describe.setAccessible(true);
+        for (Field field : parentType.getDeclaredFields()) {
+            if (!field.getName().equals("filteredChildren") && !field.getName().equals("fFilteredChildren")) {
+                continue;
+            }
+            field.setAccessible(true);
+            Object known = field.get(runner);
+            if (!(known instanceof Collection)) {
+                continue;
+            }
+            Map<Object, Integer> positions = new IdentityHashMap<>();
+            for (Object child : (Collection<?>) known) {
+                sort(child, methods);
+                positions.put(child, position(methods, describe.invoke(runner, child)));
+            }
+            List<Object> sorted = new ArrayList<>((Collection<?>) known);
+            sorted.sort(Comparator.comparing(positions::get));
+            field.set(runner, Collections.unmodifiableList(sorted));
+        }
     }
 
     private void event(String event, Object[] about) {

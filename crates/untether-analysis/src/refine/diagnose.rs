@@ -307,10 +307,9 @@ impl Session<'_, '_> {
         let evidence = self.evidence;
         let polluted: BTreeSet<usize> =
             polluters.iter().flat_map(|&polluter| evidence.writes[polluter].iter().copied()).collect();
-        let mut candidates: BTreeSet<Test> = BTreeSet::new();
-        for group in evidence.reads[test].iter().filter(|group| polluted.contains(group)) {
-            candidates.extend(&evidence.groups[*group].writers);
-        }
+        // Those that write the polluted state itself come first.
+        let mut candidates: Vec<Test> = evidence.writers_of(test).into_iter().collect();
+        candidates.sort_by_key(|&writer| !evidence.writes[writer].iter().any(|group| polluted.contains(group)));
         let schedules: Vec<Vec<Test>> = candidates
             .into_iter()
             .filter(|cleaner| *cleaner != test && !polluters.contains(cleaner))
