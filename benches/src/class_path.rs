@@ -40,7 +40,7 @@ pub(crate) fn resolve(subject: &Subject, directory: &Path) -> Result<ClassPath, 
     split(entries(&text), &subject.tests.file_name())
 }
 
-fn ask_maven(pom: &str, directory: &Path, answer: &Path) -> Result<String, Failure> {
+pub(crate) fn ask_maven(pom: &str, directory: &Path, answer: &Path) -> Result<String, Failure> {
     fs::create_dir_all(directory).map_err(Failure::io("create", directory))?;
     let pom_file = directory.join("pom.xml");
     fs::write(&pom_file, pom).map_err(Failure::io("write", &pom_file))?;

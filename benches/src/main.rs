@@ -1,4 +1,5 @@
-//! `untether-bench`: what watching costs, measured on test suites of public libraries.
+//! `untether-bench`: what watching costs, measured on test suites of public libraries, and how strategies of
+//! refinement compare.
 //!
 //! Uses the product as its users do, through the command line; only the worker of the plain runs is taken from
 //! the runner crate, so that both kinds of run start the same tests in the same way.
@@ -10,6 +11,7 @@ mod detect;
 mod failure;
 mod outcomes;
 mod process;
+mod refine;
 mod report;
 mod statistics;
 mod subject;
@@ -31,11 +33,17 @@ enum Benchmark {
     /// What `untether detect` costs: alternating runs of each suite without and with it
     #[command(after_help = detect::EXIT_CODES)]
     Detect(detect::DetectArguments),
+    /// What the strategies of `untether refine` find, and at what cost
+    #[command(after_help = refine::HELP)]
+    Refine(refine::RefineArguments),
 }
 
 fn main() -> ExitCode {
-    let Benchmark::Detect(arguments) = Arguments::parse().command;
-    match detect::run(&arguments) {
+    let result = match Arguments::parse().command {
+        Benchmark::Detect(arguments) => detect::run(&arguments),
+        Benchmark::Refine(arguments) => refine::run(&arguments),
+    };
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(failure) => {

@@ -191,7 +191,7 @@ fn limit_rows(limits: &[Limit]) -> Vec<Vec<String>> {
 }
 
 /// Columns of numbers are aligned to the right; the first row is the heading.
-fn table(rows: &[Vec<String>], style: Style) -> String {
+pub(crate) fn table(rows: &[Vec<String>], style: Style) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let is_number = |cell: &String| cell.parse::<f64>().is_ok();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -21,7 +21,23 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::arguments::{Arguments, Command};
 
+/// A reader that has seen enough, such as `head`, is no reason to complain.
+fn end_quietly_when_output_is_closed() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let is_closed = panic
+            .payload()
+            .downcast_ref::<String>()
+            .is_some_and(|text| text.starts_with("failed printing to") && text.contains("Broken pipe"));
+        if is_closed {
+            std::process::exit(0);
+        }
+        usual(panic);
+    }));
+}
+
 fn main() -> ExitCode {
+    end_quietly_when_output_is_closed();
     let arguments = Arguments::parse();
     let result = match &arguments.command {
         Command::Detect(request) => detect::run(&arguments.store, request),

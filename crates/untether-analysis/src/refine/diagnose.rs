@@ -146,7 +146,7 @@ impl Session<'_, '_> {
         let Some(setters) = self.setters_of(test)? else { return Ok(false) };
         let schedule = followed_by(&setters, test);
         // Once more, so that it is no accident.
-        if self.violations(&[schedule.clone()])?[0].is_some() {
+        if self.violations(std::slice::from_ref(&schedule))?[0].is_some() {
             return Ok(false);
         }
         let verdict = self.alone[&test].clone();
@@ -224,7 +224,7 @@ impl Session<'_, '_> {
         let mut is_found = false;
         for polluters in found {
             let schedule = followed_by(&polluters, test);
-            let Some(verdict) = self.violations(&[schedule.clone()])?.remove(0) else { continue };
+            let Some(verdict) = self.violations(std::slice::from_ref(&schedule))?.remove(0) else { continue };
             let extras = Extras {
                 cleaners: self.cleaners_of(test, &polluters)?,
                 alternatives: self.alternatives_to(test, &polluters)?,

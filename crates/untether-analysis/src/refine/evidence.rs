@@ -121,7 +121,9 @@ impl<'d> Evidence<'d> {
                 }
             }
         }
-        let mut groups: HashMap<(BTreeSet<Test>, BTreeSet<Test>, bool, bool), Vec<usize>> = HashMap::new();
+        /// Writers, readers, whether it is lazy, whether it stays within a class.
+        type Key = (BTreeSet<Test>, BTreeSet<Test>, bool, bool);
+        let mut groups: HashMap<Key, Vec<usize>> = HashMap::new();
         for (resource, used) in uses {
             if used.writers.is_empty() || used.readers.is_empty() {
                 continue;
@@ -161,7 +163,7 @@ impl<'d> Evidence<'d> {
         let both = first.intersection(&second).count();
         let either = first.len() + second.len() - both;
         let same_class = if self.class(one) == self.class(other) { 2 } else { 1 };
-        if either == 0 { 0 } else { same_class * both * 1000 / either }
+        (same_class * both * 1000).checked_div(either).unwrap_or(0)
     }
 
     /// The tests that write something which `reader` reads.
