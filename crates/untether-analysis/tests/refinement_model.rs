@@ -169,14 +169,14 @@ proptest! {
         if seen != programs.iter().map(variables).sum::<usize>() {
             return Ok(());
         }
-        for test in 0..programs.len() {
+        for (test, &expected) in reference.iter().enumerate() {
             let is_writer = |&other: &usize| {
                 other != test && detection.accesses.iter().any(|a| a.unit == other && a.mode == AccessMode::Write)
             };
-            let differs = model.statuses(&[test])[0] != reference[test]
+            let differs = model.statuses(&[test])[0] != expected
                 || (0..programs.len())
                     .filter(is_writer)
-                    .any(|other| model.statuses(&[other, test])[1] != reference[test]);
+                    .any(|other| model.statuses(&[other, test])[1] != expected);
             let is_found = refinement.findings.iter().any(|finding| finding.test == name(test));
             prop_assert!(is_found || !differs, "test {} of {:?}: {:?}", test, programs, refinement);
         }
