@@ -143,7 +143,10 @@ proptest! {
             prop_assert_eq!(finding.schedule.last(), Some(&finding.test));
             let alone = model.statuses(&[test])[0];
             match finding.role {
-                Role::Brittle => prop_assert_eq!(alone, Status::Failed),
+                Role::Brittle => {
+                    prop_assert_eq!(alone, Status::Failed);
+                    prop_assert!(!finding.setters.is_empty());
+                }
                 Role::Victim if alone == Status::Passed => {
                     // No part of the polluters is enough.
                     for left_out in 0..finding.polluters.len() {
@@ -153,7 +156,8 @@ proptest! {
                         prop_assert_eq!(outcome(&model, &fewer), Status::Passed, "{:?}", finding);
                     }
                 }
-                Role::Victim => {}
+                // A brittle test whose setters are undone.
+                Role::Victim => prop_assert!(finding.polluters.len() > 1, "{:?}", finding),
             }
             for cleaner in &finding.cleaners {
                 let mut cleaned = finding.polluters.clone();

@@ -122,6 +122,11 @@ impl<'a> ConstantPool<'a> {
         (1..self.original_count).filter_map(|index| self.class_name(index).ok())
     }
 
+    /// The texts of the original pool.
+    pub fn texts(&self) -> impl Iterator<Item = &'a [u8]> {
+        (1..self.original_count).filter_map(|index| self.utf8(index).ok())
+    }
+
     fn name_and_type(&self, index: u16) -> Result<(&'a [u8], &'a [u8])> {
         match self.raw(index)? {
             (NAME_AND_TYPE, mut reader) => Ok((self.utf8(reader.u2()?)?, self.utf8(reader.u2()?)?)),

@@ -9,7 +9,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use untether_classfile::ClassFile;
 
@@ -36,9 +35,8 @@ impl Fingerprints {
             let path = Path::new(entry);
             if path.is_dir() {
                 fingerprints.add_folder(path, &mut rest);
-            } else if let Ok(metadata) = fs::metadata(path) {
-                let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                (entry, metadata.len(), modified).hash(&mut rest);
+            } else if let Ok(bytes) = fs::read(path) {
+                (path.file_name(), hash(&bytes)).hash(&mut rest);
             }
         }
         fingerprints.rest = rest.finish();
@@ -57,7 +55,7 @@ impl Fingerprints {
                 } else if let Ok(bytes) = fs::read(&path) {
                     match ClassFile::parse(&bytes).ok().and_then(|class| Some((name(class.name().ok()?), class))) {
                         Some((own, class)) => {
-                            let uses = class.pool.class_names().map(name).collect();
+                            let uses = class.pool.class_names().map(name).chain(described(&class)).collect();
                             self.classes.entry(own).or_insert(Node { hash: hash(&bytes), uses });
                         }
                         None => (path.strip_prefix(root).ok(), hash(&bytes)).hash(rest),
@@ -93,6 +91,19 @@ fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     hasher.finish()
+}
+
+/// Classes in descriptors: of fields, of methods, and of annotations, which appear nowhere else.
+fn described(class: &ClassFile<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for text in class.pool.texts() {
+        for part in text.split(|&byte| byte == b';') {
+            if let Some(start) = part.iter().position(|&byte| byte == b'L') {
+                found.push(String::from_utf8_lossy(&part[start + 1..]).into_owned());
+            }
+        }
+    }
+    found
 }
 
 /// An internal name; of an array type, its element's.

@@ -28,24 +28,43 @@ const WITH_VALUE: &[&str] = &[
 /// Of these, the class path is passed anew.
 const CLASS_PATH: &[&str] = &["-cp", "-classpath", "--class-path"];
 
-/// Properties that every JVM sets by itself, or that belong to the build tool's own launcher.
+/// Properties that every JVM sets by itself, or that belong to the build tool's own launcher: these, and all that
+/// begin with one of the prefixes.
 const OWN_PROPERTIES: &[&str] = &[
-    "java.",
-    "jdk.",
-    "sun.",
-    "os.",
-    "user.",
-    "file.",
-    "path.",
-    "line.",
-    "native.",
-    "awt.",
-    "stdout.",
-    "stderr.",
-    "stdin.",
-    "surefire.",
-    "localRepository",
+    "java.home",
+    "java.library.path",
+    "java.vm.compressedOopsMode",
+    "file.encoding",
+    "file.separator",
+    "line.separator",
+    "native.encoding",
+    "os.arch",
+    "os.name",
+    "os.version",
+    "path.separator",
+    "stderr.encoding",
+    "stdin.encoding",
+    "stdout.encoding",
+    "user.dir",
+    "user.home",
+    "user.name",
 ];
+const OWN_PREFIXES: &[&str] = &[
+    "java.class.",
+    "java.runtime.",
+    "java.specification.",
+    "java.vendor",
+    "java.version",
+    "java.vm.",
+    "jdk.debug",
+    "jdk.module.",
+    "sun.",
+    "surefire.",
+    "untether.",
+];
+
+/// Options that make sense for one JVM only: debuggers and remote management wait at a port, coverage writes a file.
+const SINGULAR: &[&str] = &["-agentlib:jdwp", "-Xrunjdwp", "-Xdebug", "-Dcom.sun.management.jmxremote"];
 
 /// How to start a worker.
 #[derive(Debug, Clone)]
@@ -75,8 +94,23 @@ impl WorkerContext {
         let jar = scratch.join("worker.jar");
         write_jar(&jar).map_err(|source| RunnerError::CannotWrite { path: jar.clone(), source })?;
         let mut options = options(&launch.arguments);
+        if let Some(file) = options.iter().find(|option| option.starts_with('@')) {
+            return Err(RunnerError::ArgumentFile { file: file.clone() });
+        }
+        options.retain(|option| {
+            let is_coverage = option.starts_with("-javaagent:") && option.contains("jacoco");
+            !is_coverage && !SINGULAR.iter().any(|prefix| option.starts_with(prefix))
+        });
+        let has_assertions =
+            launch.properties.iter().any(|(name, value)| name == "untether.assertions" && value == "true");
+        let is_asserting = |option: &String| option.starts_with("-ea") || option.starts_with("-enableassertions");
+        if has_assertions && !options.iter().any(is_asserting) {
+            options.push("-ea".to_owned());
+        }
         for (name, value) in &launch.properties {
-            let is_own = OWN_PROPERTIES.iter().any(|prefix| name.starts_with(prefix));
+            let is_own = OWN_PROPERTIES.contains(&name.as_str())
+                || OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                || (name == "localRepository" || value.is_empty());
             let is_given = options
                 .iter()
                 .any(|option| option.starts_with(&format!("-D{name}=")) || *option == format!("-D{name}"));

@@ -23,4 +23,14 @@ pub enum RunnerError {
     Gone { path: PathBuf },
     #[error("the last 'untether detect' did not record the class path of its JVM; run it again")]
     NoClassPath,
+    #[error(
+        "a worker JVM could not run any test ({ending}): {message}; it is started like the one that 'untether detect' \
+         watched, so run that again if the project has changed"
+    )]
+    WorkerFailed { ending: String, message: String },
+    #[error(
+        "the watched JVM took its options from the argument file {file}, which cannot be used again; this happens with \
+         tests on the module path: set useModulePath=false for Surefire and run 'untether detect' again"
+    )]
+    ArgumentFile { file: String },
 }

@@ -50,6 +50,7 @@ fn event(line: &str) -> Option<ResultEvent> {
                 "failed" => Status::Failed,
                 "aborted" => Status::Aborted,
                 "skipped" => Status::Skipped,
+                "missing" => Status::Missing,
                 _ => return None,
             };
             let nanos = nanos.parse().ok()?;

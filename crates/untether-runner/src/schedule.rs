@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,8 +14,12 @@ use untether_model::{Observation, Schedule, Status, Verdict, class_of};
 use crate::context::WorkerContext;
 use crate::error::RunnerError;
 use crate::results::{ResultEvent, ResultReader, TestEnd};
+use crate::watch::end_tree;
 
 const POLL: Duration = Duration::from_millis(4);
+
+/// How long a JVM whose tests are done may take to end.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How long schedules may take.
 #[derive(Debug, Clone, Copy)]
@@ -80,8 +84,19 @@ impl Executor {
         drop(file);
         let mut command = self.context.command(&plan, &results);
         let program = command.get_program().to_string_lossy().into_owned();
-        let child = command.spawn().map_err(|source| RunnerError::CannotStart { program, source })?;
-        let part = self.follow(tests, child, &results);
+        let child = command.spawn().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
+        let part = match self.follow(tests, child, &results) {
+            // It ran nothing: once more, to hear why.
+            Err(RunnerError::WorkerFailed { .. }) => {
+                let said = command
+                    .stderr(Stdio::piped())
+                    .output()
+                    .map_err(|source| RunnerError::CannotStart { program, source })?;
+                let message = String::from_utf8_lossy(&said.stderr).lines().take(5).collect::<Vec<_>>().join("; ");
+                Err(RunnerError::WorkerFailed { ending: ending(said.status), message })
+            }
+            part => part,
+        };
         // Nobody needs them any more; the folder goes with the run.
         let _ = fs::remove_file(&plan);
         let _ = fs::remove_file(&results);
@@ -95,6 +110,7 @@ impl Executor {
         let mut reader = ResultReader::default();
         let mut runs = Runs::new(tests);
         let mut last_event = Instant::now();
+        let mut has_event = false;
         let mut buffer = vec![0; 1 << 16];
         loop {
             let status = child.0.try_wait().map_err(unreadable)?;
@@ -105,11 +121,16 @@ impl Executor {
                 }
                 for event in reader.feed(&buffer[..count]) {
                     last_event = Instant::now();
+                    has_event = true;
                     runs.add(event);
                 }
             }
             if runs.is_done {
+                child.wait_for_hooks();
                 return Ok(Part { verdicts: runs.finish(None), is_out_of_time: false });
+            }
+            if let Some(status) = status.filter(|_| !has_event) {
+                return Err(RunnerError::WorkerFailed { ending: ending(status), message: String::new() });
             }
             if let Some(status) = status {
                 return Ok(Part { verdicts: runs.finish(Some((Status::Died, ending(status)))), is_out_of_time: false });
@@ -119,6 +140,7 @@ impl Executor {
             }
             if last_event.elapsed() > self.limits.per_test {
                 let message = format!("did not end within {} s", self.limits.per_test.as_secs());
+                end_tree(child.0.id());
                 return Ok(Part { verdicts: runs.finish(Some((Status::TimedOut, message))), is_out_of_time: false });
             }
             thread::sleep(POLL);
@@ -128,6 +150,16 @@ impl Executor {
 
 /// A process that does not outlive its use.
 struct Ended(Child);
+
+impl Ended {
+    /// What the tests want done at the end, such as removing files, belongs to the run.
+    fn wait_for_hooks(&mut self) {
+        let deadline = Instant::now() + GRACE;
+        while Instant::now() < deadline && matches!(self.0.try_wait(), Ok(None)) {
+            thread::sleep(POLL);
+        }
+    }
+}
 
 impl Drop for Ended {
     fn drop(&mut self) {
@@ -139,9 +171,9 @@ impl Drop for Ended {
 
 fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(code), _) => format!("the JVM ended with exit code {code} during the test"),
-        (None, Some(signal)) => format!("the JVM was ended by signal {signal} during the test"),
-        _ => "the JVM ended during the test".to_owned(),
+        (Some(code), _) => format!("the JVM ended with exit code {code}"),
+        (None, Some(signal)) => format!("the JVM was ended by signal {signal}"),
+        _ => "the JVM ended".to_owned(),
     }
 }
 
@@ -154,6 +186,9 @@ struct Runs<'t> {
     open: Option<String>,
     /// What happened to the class as a whole.
     class_failure: Option<TestEnd>,
+    /// The last test of the run that was started for the first time, and whether an earlier one came after it.
+    last_started: Option<usize>,
+    is_out_of_order: bool,
     is_done: bool,
 }
 
@@ -165,6 +200,8 @@ impl<'t> Runs<'t> {
             run: 0..0,
             open: None,
             class_failure: None,
+            last_started: None,
+            is_out_of_order: false,
             is_done: false,
         };
         runs.next_run();
@@ -178,12 +215,20 @@ impl<'t> Runs<'t> {
         self.run = start..start + length;
         self.class_failure = None;
         self.open = None;
+        self.last_started = None;
+        self.is_out_of_order = false;
     }
 
     fn add(&mut self, event: ResultEvent) {
         match event {
             ResultEvent::ClassStarted(_) => {}
-            ResultEvent::Started(id) => self.open = Some(id),
+            ResultEvent::Started(id) => {
+                if let Some(position) = self.position(&id).filter(|&position| self.verdicts[position].is_none()) {
+                    self.is_out_of_order |= self.last_started.is_some_and(|last| position < last);
+                    self.last_started = Some(position);
+                }
+                self.open = Some(id);
+            }
             ResultEvent::Ended(end) => {
                 self.open = None;
                 self.end(end);
@@ -204,14 +249,8 @@ impl<'t> Runs<'t> {
 
     fn end(&mut self, end: TestEnd) {
         let Some(position) = self.position(&end.id) else {
-            // A class that cannot be loaded has no class run of its own; its tests are next.
             if end.status != Status::Passed && self.class_failure.is_none() {
-                let is_unloadable = end.message.starts_with("java.lang.ClassNotFoundException");
                 self.class_failure = Some(end);
-                if is_unloadable {
-                    self.settle_run();
-                    self.next_run();
-                }
             }
             return;
         };
@@ -228,24 +267,30 @@ impl<'t> Runs<'t> {
         }
     }
 
-    /// Tests of the run that never started share what happened to their class.
+    /// Tests of the run that never started share what happened to their class; what happened after all of them
+    /// counts for the last.
     fn settle_run(&mut self) {
+        let failure = self.class_failure.take();
+        let (status, message) = failure.map_or((Status::Missing, String::new()), |end| (end.status, end.message));
+        let mut has_open = false;
         for position in self.run.clone() {
             if self.verdicts[position].is_none() {
-                let (status, message) = match &self.class_failure {
-                    Some(end) if end.message.starts_with("java.lang.ClassNotFoundException") => {
-                        (Status::Missing, end.message.clone())
-                    }
-                    Some(end)
-                        if end.id.ends_with("#initializationError")
-                            && end.message.contains("No tests found matching") =>
-                    {
-                        (Status::Missing, end.message.clone())
-                    }
-                    Some(end) => (end.status, end.message.clone()),
-                    None => (Status::Missing, String::new()),
-                };
-                self.verdicts[position] = Some(Verdict { status, nanos: 0, message });
+                has_open = true;
+                self.verdicts[position] = Some(Verdict { status, nanos: 0, message: message.clone() });
+            }
+        }
+        if !has_open
+            && status == Status::Failed
+            && let Some(last) = self.run.clone().next_back()
+            && let Some(verdict) = self.verdicts[last].as_mut().filter(|verdict| verdict.status < status)
+        {
+            *verdict = Verdict { status, nanos: verdict.nanos, message: format!("after the class: {message}") };
+        }
+        if self.is_out_of_order {
+            // What its runner made of the schedule proves nothing about the schedule.
+            let message = "the class's runner did not keep to the order".to_owned();
+            for position in self.run.clone() {
+                self.verdicts[position] = Some(Verdict { status: Status::Missing, nanos: 0, message: message.clone() });
             }
         }
     }
@@ -302,6 +347,26 @@ mod tests {
         let lines = "C\tA\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\n";
         let found = verdicts(&["A#m", "A#n", "A#o", "B#m"], lines, Some(Status::Died));
         assert_eq!(found, [Status::Passed, Status::Died, Status::Missing]);
+    }
+
+    #[test]
+    fn what_happens_after_a_class_counts_for_its_last_test() {
+        let lines = "C\tA\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\nT\tA#n\tpassed\t1\t\nT\tA\tfailed\t0\tafterAll\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Passed, Status::Failed, Status::Passed]);
+    }
+
+    #[test]
+    fn a_class_that_does_not_keep_to_the_order_says_nothing() {
+        let lines = "C\tA\nS\tA#n\nT\tA#n\tpassed\t1\t\nS\tA#m\nT\tA#m\tfailed\t1\t\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Missing, Status::Missing, Status::Passed]);
+        let rounds = "C\tA\nS\tA#m[0]\nT\tA#m[0]\tpassed\t1\t\nS\tA#n[0]\nT\tA#n[0]\tpassed\t1\t\nS\tA#m[1]\nT\tA#m[1]\tpassed\t1\t\nE\tA\nD\n";
+        assert_eq!(verdicts(&["A#m", "A#n"], rounds, None), [Status::Passed, Status::Passed]);
+    }
+
+    #[test]
+    fn a_class_that_cannot_be_loaded_costs_itself_only() {
+        let lines = "C\tA\nT\tA\tmissing\t0\tx\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        assert_eq!(verdicts(&["A#m", "B#m"], lines, None), [Status::Missing, Status::Passed]);
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Out
 }
 
 /// Kills a process that we started and everything below it, leaves first.
-fn end_tree(process: u32) {
+pub(crate) fn end_tree(process: u32) {
     let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     for child in children.split_whitespace().filter_map(|number| number.parse().ok()) {
         end_tree(child);

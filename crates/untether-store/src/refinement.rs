@@ -29,6 +29,12 @@ pub struct StoredRefinement {
     pub launch_of: BTreeMap<String, usize>,
     pub nondeterministic: Vec<String>,
     pub unconfirmed: Vec<String>,
+    /// Tests that passed when they were watched, but not in a worker.
+    #[serde(default)]
+    pub differing: Vec<String>,
+    /// Findings that a check for new ones did not let pass.
+    #[serde(default)]
+    pub rejected: Vec<String>,
     pub cost: Cost,
     pub seconds: f64,
     /// What each test's classes looked like.
@@ -64,6 +70,11 @@ impl Store {
                 params![schedule, occurrence, content, now_ms],
             )
             .map_err(|e| self.failed(e))?;
+        Ok(())
+    }
+
+    pub fn forget_observations(&mut self) -> Result<(), StoreError> {
+        self.connection.execute("DELETE FROM observation", []).map_err(|e| self.failed(e))?;
         Ok(())
     }
 

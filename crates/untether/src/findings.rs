@@ -19,6 +19,7 @@ struct Document<'d> {
     seconds: f64,
     nondeterministic: &'d [String],
     unconfirmed: &'d [String],
+    differing: &'d [String],
     manifest: Vec<FindingView<'d>>,
 }
 
@@ -44,6 +45,7 @@ pub(crate) fn print_json(refinement: &StoredRefinement) -> Result<(), Error> {
         seconds: refinement.seconds,
         nondeterministic: &refinement.nondeterministic,
         unconfirmed: &refinement.unconfirmed,
+        differing: &refinement.differing,
         manifest: views(&refinement.findings),
     };
     println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
@@ -75,7 +77,7 @@ pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
 }
 
 /// One block per cause; `new` marks what was not there before.
-pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<&str>>) {
+pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<String>>) {
     if findings.is_empty() {
         println!("no dependency was found whose violation changes an outcome");
         return;
@@ -91,7 +93,7 @@ pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<&str>>) {
         let tests: BTreeSet<&str> = findings.iter().map(|finding| finding.test.as_str()).collect();
         println!("{cause}: {} can fail", count(tests.len(), "test", "tests"));
         for finding in findings {
-            let mark = if new.is_some_and(|new| new.contains(finding.id.as_str())) { " (new)" } else { "" };
+            let mark = if new.is_some_and(|new| new.contains(&finding.id)) { " (new)" } else { "" };
             println!("  {}  {}{mark}", finding.id, sentence(finding));
             if !finding.alternatives.is_empty() {
                 println!(
@@ -117,6 +119,13 @@ pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<&str>>) {
 pub(crate) fn sentence(finding: &Finding) -> String {
     let outcome = &finding.outcome;
     match finding.role {
+        Role::Brittle if outcome.violated == Status::Passed => format!(
+            "{} needs {} before it: {} then, {} in the original order",
+            finding.test,
+            finding.setters.join(", then "),
+            outcome.violated,
+            outcome.reference
+        ),
         Role::Brittle => format!(
             "{} needs {} before it: {} alone, {} in the original order",
             finding.test,

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::IsTerminal as _;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use untether_analysis::refine::{self, Evidence, Oracle, Phase, Request, Stopped};
-use untether_model::{Cost, Detection, Finding, Launch, Observation, Schedule, UnitKind, class_of};
+use untether_model::{
+    Cost, Detection, Finding, Launch, Observation, OutcomeStatus, Schedule, Status, UnitKind, class_of,
+};
 use untether_project::{Config, Fingerprints};
 use untether_runner::{Execution, Executor, Launcher, Limits, RunnerError, WatchRequest, WorkerContext, watch};
 use untether_store::{Store, StoredRefinement};
@@ -31,10 +32,18 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     let scratch = Scratch::create(store_path)?;
     let started = Instant::now();
     let earlier = store.refinements()?;
-    let previous = earlier.iter().find(|refinement| refinement.is_complete && !request.fresh);
+    if request.fresh {
+        store.forget_observations()?;
+    }
+    // What a weaker search did not find may be there all the same.
+    let strategy = request.strategy.to_string();
+    let is_as_good =
+        |known: &&StoredRefinement| known.is_complete && (known.strategy == "guided" || known.strategy == strategy);
+    let baseline = earlier.iter().find(is_as_good);
+    let previous = baseline.filter(|_| !request.fresh);
     let mut result = StoredRefinement {
         started_ms: now_ms(),
-        strategy: request.strategy.to_string(),
+        strategy: strategy.clone(),
         is_complete: true,
         ..StoredRefinement::default()
     };
@@ -62,23 +71,35 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     display.finish();
     result.findings.sort_by(|a, b| findings::order(a).cmp(&findings::order(b)));
     result.seconds = started.elapsed().as_secs_f64();
+    // What failed as new stays new until a refinement without that check accepts it.
+    let known: BTreeSet<&str> = baseline
+        .map(|last| {
+            let is_accepted = |finding: &&Finding| !last.rejected.contains(&finding.id);
+            last.findings.iter().filter(is_accepted).map(|finding| finding.id.as_str()).collect()
+        })
+        .unwrap_or_default();
+    let new: BTreeSet<String> =
+        result.findings.iter().map(|finding| finding.id.clone()).filter(|id| !known.contains(id.as_str())).collect();
+    if request.fail_on == Some(FailOn::New) {
+        result.rejected = new.iter().cloned().collect();
+    }
     // What was asked for some tests only says nothing about the others.
     if request.test.is_empty() {
-        store.add_refinement(&result)?;
-    } else {
-        merge_into_latest(&mut store, &earlier, &mut result)?;
+        let mut stored = result.clone();
+        if !result.is_complete
+            && let Some(last) = earlier.first()
+        {
+            keep_what_was_not_reached(&mut stored, last);
+        }
+        store.add_refinement(&stored)?;
+    } else if result.is_complete {
+        merge_into_latest(&mut store, &earlier, &result)?;
     }
     outcome?;
-    let known: BTreeSet<&str> = earlier
-        .first()
-        .map(|last| last.findings.iter().map(|finding| finding.id.as_str()).collect())
-        .unwrap_or_default();
-    let new: BTreeSet<&str> =
-        result.findings.iter().map(|finding| finding.id.as_str()).filter(|id| !known.contains(id)).collect();
     match request.format {
         Format::Json => findings::print_json(&result)?,
         Format::Table | Format::Dot => {
-            findings::print_table(&result.findings, if earlier.is_empty() { None } else { Some(&new) });
+            findings::print_table(&result.findings, baseline.map(|_| &new));
             sum_up(&result, request.budget);
         }
     }
@@ -89,19 +110,29 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     })
 }
 
+/// A refinement that was cut short takes nothing back.
+fn keep_what_was_not_reached(result: &mut StoredRefinement, last: &StoredRefinement) {
+    let offset = result.launches.len();
+    result.launches.extend(last.launches.iter().cloned());
+    for finding in &last.findings {
+        if !result.findings.iter().any(|known| known.id == finding.id) {
+            if let Some(&launch) = last.launch_of.get(&finding.id) {
+                result.launch_of.insert(finding.id.clone(), launch + offset);
+            }
+            result.findings.push(finding.clone());
+        }
+    }
+    result.fingerprints.clone_from(&last.fingerprints);
+}
+
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
 /// Replaces the findings about the tests that were looked at.
-fn merge_into_latest(
-    store: &mut Store,
-    earlier: &[StoredRefinement],
-    result: &mut StoredRefinement,
-) -> Result<(), Error> {
+fn merge_into_latest(store: &mut Store, earlier: &[StoredRefinement], result: &StoredRefinement) -> Result<(), Error> {
     let Some(last) = earlier.first() else {
-        result.is_complete = false;
-        store.add_refinement(result)?;
+        store.add_refinement(&StoredRefinement { is_complete: false, ..result.clone() })?;
         return Ok(());
     };
     let looked_at: BTreeSet<&String> = result.fingerprints.keys().collect();
@@ -154,7 +185,7 @@ fn refine_jvm(
     };
     for test in evidence.tests() {
         if asked.as_ref().is_none_or(|asked| asked.contains(test)) {
-            result.fingerprints.insert(test.clone(), of_class[class_of(test)].clone());
+            result.fingerprints.insert(test.clone(), fingerprint(&evidence, &of_class, test));
         }
     }
     let launch = result.launches.len();
@@ -168,6 +199,12 @@ fn refine_jvm(
                 result.findings.push(finding.clone());
             }
         }
+        for (known, kept) in [
+            (&previous.nondeterministic, &mut result.nondeterministic),
+            (&previous.unconfirmed, &mut result.unconfirmed),
+        ] {
+            kept.extend(known.iter().filter(|test| names.contains(test) && !targets.contains(*test)).cloned());
+        }
         if targets.is_empty() {
             return Ok(None);
         }
@@ -178,7 +215,13 @@ fn refine_jvm(
         executor: Executor::new(context, folder, limits),
         store,
         jobs,
-        launch_key: key(&(&detection.launch.class_path, &detection.launch.arguments, &detection.launch.properties)),
+        launch_key: key(&(
+            &detection.launch.java,
+            &detection.launch.directory,
+            &detection.launch.class_path,
+            &detection.launch.arguments,
+            request.test_timeout,
+        )),
         of_class,
         occurrences: HashMap::new(),
         cost: Cost::default(),
@@ -192,15 +235,32 @@ fn refine_jvm(
     result.cost.jvm_starts += cost.jvm_starts;
     result.cost.schedules += cost.schedules;
     for mut finding in refinement.findings {
-        if finding.resources.is_empty() {
-            name_channels(&mut finding, &detection.launch, folder, request.test_timeout)?;
+        let has_time = limits.deadline.is_none_or(|deadline| Instant::now() < deadline);
+        if finding.resources.is_empty() && has_time {
+            // The finding holds, whether it can be named or not.
+            let _ = name_channels(&mut finding, &detection.launch, folder, request.test_timeout);
         }
         result.launch_of.insert(finding.id.clone(), launch);
         result.findings.push(finding);
     }
+    result.differing.extend(differing(detection, &refinement.reference));
     result.nondeterministic.extend(refinement.nondeterministic);
     result.unconfirmed.extend(refinement.unconfirmed);
     Ok(refinement.stopped)
+}
+
+/// Tests that passed when they were watched and do not in a worker: the worker lacks something.
+fn differing(detection: &Detection, reference: &[(String, Status)]) -> Vec<String> {
+    let mut is_passed: HashMap<&str, bool> = HashMap::new();
+    for unit in detection.units.iter().filter(|unit| unit.kind == UnitKind::Test) {
+        let passed = unit.outcome.as_ref().is_some_and(|outcome| outcome.status == OutcomeStatus::Passed);
+        *is_passed.entry(refine::method_of(&unit.name)).or_insert(true) &= passed;
+    }
+    reference
+        .iter()
+        .filter(|(test, status)| *status != Status::Passed && is_passed.get(test.as_str()) == Some(&true))
+        .map(|(test, _)| test.clone())
+        .collect()
 }
 
 /// In the original order the tests did not touch each other: the proof itself is watched to see where they do.
@@ -220,7 +280,7 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
             config: &config,
             directory: &folder,
             timeout: Some(timeout),
-            captures_output: false,
+            captures_output: true,
         },
         |_, _| {},
     )?;
@@ -240,14 +300,34 @@ fn changed(
     of_class: &HashMap<&str, String>,
     previous: &StoredRefinement,
 ) -> Option<BTreeSet<String>> {
-    let is_changed = |test: &str| previous.fingerprints.get(test) != of_class.get(class_of(test));
+    let names: BTreeSet<&str> = evidence.tests().iter().map(String::as_str).collect();
+    let is_class_changed = |test: &str| {
+        let before = previous.fingerprints.get(test).and_then(|fingerprint| fingerprint.split('-').next());
+        before != of_class.get(class_of(test)).map(String::as_str)
+    };
+    let is_outdated = |test: &str| {
+        let about = previous.findings.iter().filter(|finding| finding.test == test);
+        about
+            .flat_map(|f| f.setters.iter().chain(&f.polluters).chain(&f.cleaners))
+            .any(|other| !names.contains(other.as_str()) || is_class_changed(other))
+    };
     let found: BTreeSet<String> = evidence
         .tests()
         .iter()
-        .filter(|test| is_changed(test) || evidence.writers_named(test).iter().any(|writer| is_changed(writer)))
+        .filter(|test| {
+            previous.fingerprints.get(*test) != Some(&fingerprint(evidence, of_class, test))
+                || evidence.writers_named(test).iter().any(|writer| is_class_changed(writer))
+                || is_outdated(test)
+        })
         .cloned()
         .collect();
     (found.len() < evidence.tests().len()).then_some(found)
+}
+
+/// What a test's classes look like, and who writes what it reads.
+fn fingerprint(evidence: &Evidence<'_>, of_class: &HashMap<&str, String>, test: &str) -> String {
+    let class = of_class.get(class_of(test)).map_or("", String::as_str);
+    format!("{class}-{:016x}", key(&evidence.writers_named(test)))
 }
 
 fn key(value: &impl std::hash::Hash) -> u64 {
@@ -280,12 +360,6 @@ impl Jvms<'_> {
             .collect();
         format!("{:016x}", key(&(self.launch_key, schedule, classes)))
     }
-
-    fn count(&mut self, schedule: &Schedule, observation: &Observation) {
-        self.cost.executions += schedule.tests.len();
-        self.cost.jvm_starts += observation.jvms;
-        self.cost.schedules += 1;
-    }
 }
 
 impl Oracle for Jvms<'_> {
@@ -303,21 +377,22 @@ impl Oracle for Jvms<'_> {
         let todo: Vec<usize> = (0..schedules.len()).filter(|&number| found[number].is_none()).collect();
         let next = AtomicUsize::new(0);
         let (sender, receiver) = std::sync::mpsc::channel::<(usize, Result<Execution, RunnerError>)>();
-        let sender = Mutex::new(sender);
         let mut stopped = None;
+        let (executor, todo_list, counter) = (&self.executor, &todo, &next);
         thread::scope(|scope| {
             for _ in 0..self.jobs.min(todo.len()) {
-                scope.spawn(|| {
-                    let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-                    while let Some(&number) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if sender.send((number, self.executor.execute(&schedules[number]))).is_err() {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    while let Some(&number) = todo_list.get(counter.fetch_add(1, Ordering::Relaxed)) {
+                        if sender.send((number, executor.execute(&schedules[number]))).is_err() {
                             return;
                         }
                     }
                 });
             }
-            for _ in 0..todo.len() {
-                let Ok((number, execution)) = receiver.recv() else { break };
+            // Ends when the last thread has.
+            drop(sender);
+            while let Ok((number, execution)) = receiver.recv() {
                 match execution {
                     Ok(Execution::Ended(observation)) => {
                         let (key, occurrence) = &keys[number];
@@ -335,9 +410,11 @@ impl Oracle for Jvms<'_> {
                 }
             }
         });
-        for (schedule, observation) in schedules.iter().zip(&found) {
-            if let Some(observation) = observation {
-                self.count(schedule, observation);
+        for number in todo {
+            if let Some(observation) = &found[number] {
+                self.cost.executions += schedules[number].tests.len();
+                self.cost.jvm_starts += observation.jvms;
+                self.cost.schedules += 1;
             }
         }
         match stopped {
@@ -425,6 +502,10 @@ fn sum_up(result: &StoredRefinement, budget: Option<Duration>) {
         result.strategy,
     );
     for (names, text) in [
+        (
+            &result.differing,
+            "passed when they were watched, but not in a JVM started alike; nothing is said about them",
+        ),
         (&result.nondeterministic, "came to different outcomes in the same order, so order says nothing about them"),
         (&result.unconfirmed, "came to something else in another order, which did not happen again"),
     ] {

@@ -185,7 +185,10 @@ fn a_proof_can_be_replayed_and_a_known_finding_is_not_new() {
     let outcome = |run: usize| replayed["runs"][run]["tests"].as_array().unwrap().last().unwrap()["outcome"].clone();
     assert_eq!((outcome(0), outcome(1)), ("passed".into(), "failed".into()));
     assert_eq!(untether(&run, &["replay", "zzzzzz"]).status.code(), Some(2));
-    // Nothing has changed: nothing is run, and what is known is no news.
+    // What failed once does not pass because it is tried again.
+    assert_eq!(untether(&run, &["refine", "--quiet", "--fail-on", "new"]).status.code(), Some(1));
+    // Nothing has changed: nothing is run; and what was accepted is no news.
+    assert_eq!(untether(&run, &["refine", "--quiet"]).status.code(), Some(0));
     let again = untether(&run, &["refine", "--quiet", "--fail-on", "new"]);
     assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stderr));
     assert_eq!(untether(&run, &["refine", "--quiet", "--fail-on", "any"]).status.code(), Some(1));
@@ -201,8 +204,8 @@ fn a_proof_can_be_replayed_and_a_known_finding_is_not_new() {
 fn a_refinement_that_ran_out_of_time_goes_on_where_it_was() {
     let run = watched("hangs", "resumed");
     // The hanging test alone takes longer than this.
-    let arguments = ["refine", "--quiet", "--format", "json", "--test-timeout", "6s"];
-    let cut_off = json(&run, &[&arguments[..], &["--budget", "3s"]].concat());
+    let arguments = ["refine", "--quiet", "--format", "json", "--test-timeout", "6s", "--jobs", "1"];
+    let cut_off = json(&run, &[&arguments[..], &["--budget", "4s"]].concat());
     assert_eq!(cut_off["is_complete"], false);
     assert_eq!(cut_off["manifest"].as_array().unwrap().len(), 0);
     let spent = cut_off["executions"].as_u64().unwrap();

@@ -20,6 +20,7 @@ import java.util.function.Predicate;
 final class JUnit4 {
     private final ClassLoader loader;
     private final Results results;
+    private String running;
 
     JUnit4(ClassLoader loader, Results results) {
         this.loader = loader;
@@ -67,6 +68,7 @@ final class JUnit4 {
     }
 
     void run(Class<?> type, List<String> methods) throws Throwable {
+        running = type.getName();
         Class<?> requestType = Class.forName("org.junit.runner.Request", true, loader);
         Object request = requestType.getMethod("aClass", Class.class).invoke(null, type);
         if (!methods.isEmpty()) {
@@ -122,6 +124,13 @@ final class JUnit4 {
 
     private void event(String event, Object[] about) {
         String id = about[1] == null ? (String) about[0] : about[0] + "#" + about[1];
+        if (id.startsWith("org.junit.runner.manipulation.Filter#")) {
+            // The class has no such methods.
+            if (event.equals("failed")) {
+                results.failed(running, "missing", (Throwable) about[2]);
+            }
+            return;
+        }
         switch (event) {
             case "started":
                 results.started(id);

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
  *
  * <p>Lines are fields separated by tabs: {@code C class} a class run begins, {@code S id} a test starts,
  * {@code T id status nanos message} it ended, {@code E class} the class run ended, {@code D} all is done.
- * Status is {@code passed}, {@code failed}, {@code aborted} or {@code skipped}. The id of what happened
+ * Status is {@code passed}, {@code failed}, {@code aborted}, {@code skipped} or {@code missing}. The id of what happened
  * outside of any test is its class.
  */
 final class Results {
@@ -58,7 +58,7 @@ final class Results {
             }
             return;
         }
-        if (how.equals("failed")) {
+        if (how.equals("failed") || how.equals("missing") && thrown != null) {
             failed++;
         }
         line("T", id, how, "0", text);

@@ -32,11 +32,31 @@ public final class Worker {
     public static void main(String[] arguments) throws Throwable {
         List<String> plan = Files.readAllLines(Paths.get(arguments[0]), StandardCharsets.UTF_8);
         Results results = new Results(arguments.length > 1 ? arguments[1] : null);
+        if (arguments.length > 1) {
+            endWithParent();
+        }
         new Worker(results).run(plan);
         results.done();
         System.out.flush();
         // Tests may have left threads behind; like a build tool's worker, we do not wait for them.
         System.exit(results.failed > 0 ? 1 : results.ran == 0 ? 4 : 0);
+    }
+
+    /** A worker whose starter was killed would run on, with a test that hangs for ever. */
+    private static void endWithParent() {
+        ProcessHandle parent = ProcessHandle.current().parent().orElse(null);
+        Thread watch = new Thread(() -> {
+            while (parent == null || parent.isAlive()) {
+                try {
+                    Thread.sleep(500);
+                } catch (InterruptedException ignored) {
+                    // Only the parent's end counts.
+                }
+            }
+            Runtime.getRuntime().halt(5);
+        }, "untether");
+        watch.setDaemon(true);
+        watch.start();
     }
 
     private void run(List<String> plan) throws Throwable {
@@ -55,7 +75,10 @@ public final class Worker {
             Class<?> type = find(name);
             if (type == null) {
                 System.err.println("untether: cannot load test class " + name);
-                results.failed(name, "failed", new ClassNotFoundException(name));
+                flush(whole);
+                results.classStarted(name);
+                results.failed(name, "missing", new ClassNotFoundException(name));
+                results.classEnded(name);
                 continue;
             }
             boolean isOld = JUnit4.isTestClass(type, loader);
@@ -69,6 +92,10 @@ public final class Worker {
             flush(whole);
             if (isOld || hasPlatform) {
                 runClass(type, methods, isOld);
+            } else {
+                results.classStarted(name);
+                results.failed(name, "missing", null);
+                results.classEnded(name);
             }
         }
         flush(whole);

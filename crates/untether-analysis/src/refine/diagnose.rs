@@ -53,15 +53,22 @@ impl Session<'_, '_> {
         for suspect in suspects {
             self.explaining(left);
             left -= 1;
-            if self.unconfirmed.contains(&suspect.test) || self.is_explained(suspect.test, &suspect.before) {
+            if self.unconfirmed.contains(&suspect.test)
+                || self.unstable.contains(&suspect.test)
+                || self.is_explained(suspect.test, &suspect.before)
+            {
                 continue;
             }
             let is_found = if self.is_brittle(suspect.test) {
-                self.explain_brittle(suspect.test)?
+                match self.known_setters(suspect.test) {
+                    // It has its setters, and yet it differs: something comes between.
+                    Some(setters) => self.explain_disturbed(&suspect, &setters)?,
+                    None => self.explain_brittle(suspect.test)?,
+                }
             } else {
                 self.explain_victim(&suspect)?
             };
-            if !is_found {
+            if !is_found && !self.unstable.contains(&suspect.test) {
                 self.unconfirmed.insert(suspect.test);
             }
         }
@@ -73,11 +80,12 @@ impl Session<'_, '_> {
         let mut unknown: Vec<Test> =
             suspects.iter().map(|s| s.test).filter(|test| !self.alone.contains_key(test)).collect();
         unknown.dedup();
-        let twice: Vec<Vec<Test>> = unknown.iter().flat_map(|&test| [vec![test], vec![test]]).collect();
-        let verdicts = self.last_verdicts(&twice)?;
-        for (&test, pair) in unknown.iter().zip(verdicts.chunks(2)) {
-            if pair[0].status == pair[1].status && pair[0].status != Status::Missing {
-                self.alone.insert(test, pair[0].clone());
+        let once: Vec<Vec<Test>> = unknown.iter().map(|&test| vec![test]).collect();
+        let first = self.last_verdicts(&once)?;
+        let second = self.last_verdicts(&once)?;
+        for ((&test, first), second) in unknown.iter().zip(first).zip(second) {
+            if first.status == second.status && first.status != Status::Missing {
+                self.alone.insert(test, first);
             } else {
                 self.unconfirmed.insert(test);
             }
@@ -94,13 +102,11 @@ impl Session<'_, '_> {
         let name = &self.evidence.tests[test];
         let numbers =
             |names: &[String]| names.iter().filter_map(|name| self.evidence.test(name)).collect::<Vec<Test>>();
-        self.findings.iter().filter(|finding| &finding.test == name).any(|finding| match finding.role {
-            Role::Brittle => !is_subsequence(&numbers(&finding.setters), before),
-            // Where the original order itself harms the test, it is without the polluters that it differs.
-            Role::Victim if finding.outcome.violated == Status::Passed => {
-                !is_subsequence(&numbers(&finding.polluters), before)
-            }
-            Role::Victim => is_subsequence(&numbers(&finding.polluters), before),
+        self.findings.iter().filter(|finding| &finding.test == name).any(|finding| {
+            let others = if finding.role == Role::Brittle { &finding.setters } else { &finding.polluters };
+            // It differs either without the others or after them: the proof tells.
+            let is_alone = finding.schedule.len() == 1;
+            is_alone != is_subsequence(&numbers(others), before)
         })
     }
 
@@ -143,10 +149,9 @@ impl Session<'_, '_> {
     }
 
     fn explain_brittle(&mut self, test: Test) -> Result<bool, Stopped> {
-        let Some(setters) = self.setters_of(test)? else { return Ok(false) };
+        let Some(setters) = self.setters_of(test)?.filter(|setters| !setters.is_empty()) else { return Ok(false) };
         let schedule = followed_by(&setters, test);
-        // Once more, so that it is no accident.
-        if self.violations(std::slice::from_ref(&schedule))?[0].is_some() {
+        if self.confirmed(&[test], &schedule)?.is_none() {
             return Ok(false);
         }
         let verdict = self.alone[&test].clone();
@@ -158,6 +163,52 @@ impl Session<'_, '_> {
         }
         self.add(test, Role::Brittle, &setters, vec![test], schedule, &verdict, Extras::default());
         self.find_disturbers(test, &setters)?;
+        Ok(true)
+    }
+
+    /// Both schedules twice more, by turns, so that it is no accident; what the first one's last test came to.
+    fn confirmed(&mut self, violating: &[Test], counter: &[Test]) -> Result<Option<Verdict>, Stopped> {
+        let (violating, counter) = (violating.to_vec(), counter.to_vec());
+        let mut verdict = None;
+        for _ in 0..2 {
+            let mut both = self.violations(&[violating.clone(), counter.clone()])?;
+            match (both.remove(0), both.remove(0)) {
+                (Some(violated), None) => verdict = Some(violated),
+                _ => {
+                    // It varies, whatever the order.
+                    self.unstable.extend(violating.last());
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(verdict)
+    }
+
+    fn known_setters(&self, test: Test) -> Option<Vec<Test>> {
+        let name = &self.evidence.tests[test];
+        let finding = self.findings.iter().find(|f| f.role == Role::Brittle && &f.test == name)?;
+        Some(finding.setters.iter().filter_map(|name| self.evidence.test(name)).collect())
+    }
+
+    /// What must come between the setters and the test to harm it.
+    fn explain_disturbed(&mut self, suspect: &Suspect, setters: &[Test]) -> Result<bool, Stopped> {
+        let test = suspect.test;
+        let with = |others: &[Test]| -> Vec<Test> {
+            let is_meant = |other: &Test| setters.contains(other) || others.contains(other);
+            suspect.before.iter().copied().filter(is_meant).collect()
+        };
+        let others: Vec<Test> = suspect.before.iter().copied().filter(|other| !setters.contains(other)).collect();
+        if self.violations(&[followed_by(&suspect.before, test)])?[0].is_none() {
+            return Ok(false);
+        }
+        let fewest = minimise(others, |trials| {
+            let lists: Vec<Vec<Test>> = trials.iter().map(|trial| with(trial)).collect();
+            self.first_that(test, &lists, true)
+        })?;
+        let polluters = with(&fewest);
+        let (schedule, counter) = (followed_by(&polluters, test), followed_by(setters, test));
+        let Some(verdict) = self.confirmed(&schedule, &counter)? else { return Ok(false) };
+        self.add(test, Role::Victim, &polluters, schedule, counter, &verdict, Extras::default());
         Ok(true)
     }
 
@@ -205,12 +256,11 @@ impl Session<'_, '_> {
             .filter(|(_, violation)| violation.is_some())
             .map(|(schedule, _)| schedule)
             .collect();
-        let again = self.violations(&suspicious)?;
-        for (schedule, verdict) in suspicious.into_iter().zip(again) {
-            let Some(verdict) = verdict else { continue };
+        let counter = followed_by(setters, test);
+        for schedule in suspicious {
+            let Some(verdict) = self.confirmed(&schedule, &counter)? else { continue };
             let polluters = &schedule[..schedule.len() - 1];
-            let counter = followed_by(setters, test);
-            self.add(test, Role::Victim, polluters, schedule.clone(), counter, &verdict, Extras::default());
+            self.add(test, Role::Victim, polluters, schedule.clone(), counter.clone(), &verdict, Extras::default());
         }
         Ok(())
     }
@@ -224,7 +274,13 @@ impl Session<'_, '_> {
         let mut is_found = false;
         for polluters in found {
             let schedule = followed_by(&polluters, test);
-            let Some(verdict) = self.violations(std::slice::from_ref(&schedule))?.remove(0) else { continue };
+            let Some(verdict) = self.confirmed(&schedule, &[test])? else { continue };
+            if verdict.status == Status::Passed {
+                // It fails alone and in the original order, and here it does not: these are setters.
+                self.add(test, Role::Brittle, &polluters, schedule, vec![test], &verdict, Extras::default());
+                is_found = true;
+                continue;
+            }
             let extras = Extras {
                 cleaners: self.cleaners_of(test, &polluters)?,
                 alternatives: self.alternatives_to(test, &polluters)?,

@@ -57,9 +57,14 @@ pub struct Refinement {
     pub nondeterministic: Vec<String>,
     /// Tests that came to something else in some order, which could not be reproduced.
     pub unconfirmed: Vec<String>,
+    /// What each test came to in the original order.
+    pub reference: Vec<(String, Status)>,
     /// Why it ended early, if it did.
     pub stopped: Option<Stopped>,
 }
+
+/// Schedules of one batch in which a suspect is looked at.
+const MOST_WAYS: usize = 3;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -86,6 +91,7 @@ pub fn refine(evidence: &Evidence<'_>, request: &Request, oracle: &mut dyn Oracl
         findings: session.findings,
         nondeterministic: session.unstable.iter().map(|&test| evidence.tests[test].clone()).collect(),
         unconfirmed: session.unconfirmed.iter().map(|&test| evidence.tests[test].clone()).collect(),
+        reference: evidence.tests.iter().cloned().zip(session.reference).collect(),
         stopped,
     }
 }
@@ -122,25 +128,33 @@ impl<'s, 'd> Session<'s, 'd> {
         let mut strategy = self.request.strategy.start(self.evidence, &self.targets());
         // Suspects are explained round by round: what is known then need not be searched for again.
         loop {
-            let (proposed, left) = strategy.propose(self.evidence);
+            let (mut proposed, left) = strategy.propose(self.evidence);
             if proposed.is_empty() {
                 return Ok(());
             }
             self.oracle.progress(Phase::Searching { left });
+            // A test that ends its JVM, or does not end, in any order would spoil each schedule.
+            for schedule in &mut proposed {
+                schedule.retain(|&test| !matches!(self.reference[test], Status::Died | Status::TimedOut));
+            }
+            proposed.retain(|schedule| !schedule.is_empty());
             let observations = self.observe(&proposed)?;
-            let mut suspects: BTreeMap<Test, Vec<Test>> = BTreeMap::new();
+            let mut suspects: BTreeMap<Test, BTreeSet<(usize, Vec<Test>)>> = BTreeMap::new();
             for (schedule, verdicts) in proposed.iter().zip(&observations) {
                 for (position, &test) in schedule.iter().enumerate() {
                     if self.is_suspicious(test, &verdicts[position]) {
-                        let before = &schedule[..position];
-                        let known = suspects.entry(test).or_insert_with(|| before.to_vec());
-                        if before.len() < known.len() {
-                            *known = before.to_vec();
-                        }
+                        let before = schedule[..position].to_vec();
+                        suspects.entry(test).or_default().insert((position, before));
                     }
                 }
             }
-            let suspects: Vec<Suspect> = suspects.into_iter().map(|(test, before)| Suspect { test, before }).collect();
+            // The shortest ways to each suspect; what the first explains of the others is not looked at again.
+            let suspects: Vec<Suspect> = suspects
+                .into_iter()
+                .flat_map(|(test, ways)| {
+                    ways.into_iter().take(MOST_WAYS).map(move |(_, before)| Suspect { test, before })
+                })
+                .collect();
             self.explain(suspects)?;
         }
     }
@@ -155,8 +169,11 @@ impl<'s, 'd> Session<'s, 'd> {
 
     fn find_reference(&mut self) -> Result<(), Stopped> {
         let order: Vec<Test> = (0..self.evidence.tests.len()).collect();
-        let runs = vec![order; self.request.reference_runs.max(1)];
-        let observations = self.observe(&runs)?;
+        // One after the other: two whole suites at once may get into each other's way.
+        let mut observations = Vec::new();
+        for _ in 0..self.request.reference_runs.max(1) {
+            observations.extend(self.observe(std::slice::from_ref(&order))?);
+        }
         self.reference = observations[0].iter().map(|verdict| verdict.status).collect();
         for observation in &observations {
             for (test, verdict) in observation.iter().enumerate() {

@@ -71,18 +71,23 @@ impl Strategy {
         let all: Vec<Test> = (0..evidence.tests.len()).collect();
         match self {
             Strategy::Guided => Box::new(Guided::new(evidence, targets)),
-            Strategy::Pradet => Box::new(Listed::new(inversions(evidence, targets), 1)),
-            Strategy::Reverse => Box::new(Listed::new(vec![reversed(evidence, &all)], 1)),
-            Strategy::Isolate => Box::new(Listed::new(targets.iter().map(|&test| vec![test]).collect(), 16)),
+            Strategy::Pradet => Box::new(Listed::new(inversions(evidence, targets).into_iter(), 1)),
+            Strategy::Reverse => Box::new(Listed::new(std::iter::once(reversed(evidence, &all)), 1)),
+            Strategy::Isolate => {
+                let targets: Vec<Test> = targets.iter().copied().collect();
+                Box::new(Listed::new(targets.into_iter().map(|test| vec![test]), 16))
+            }
             Strategy::Pairs => {
-                let pairs = all.iter().flat_map(|&first| {
-                    targets.iter().filter(move |&&second| second != first).map(move |&second| vec![first, second])
-                });
-                Box::new(Listed::new(pairs.collect(), 64))
+                let seconds: Vec<Test> = targets.iter().copied().collect();
+                let pairs = (0..all.len() * seconds.len())
+                    .map(move |number| vec![all[number / seconds.len()], seconds[number % seconds.len()]])
+                    .filter(|pair| pair[0] != pair[1]);
+                Box::new(Listed::new(pairs, 64))
             }
             Strategy::Random { orders, seed } => {
                 let mut random = Random(*seed);
-                Box::new(Listed::new((0..*orders).map(|_| random.order(evidence)).collect(), 8))
+                let orders: Vec<Vec<Test>> = (0..*orders).map(|_| random.order(evidence)).collect();
+                Box::new(Listed::new(orders.into_iter(), 8))
             }
         }
     }
@@ -112,16 +117,14 @@ pub(crate) fn as_class_runs(evidence: &Evidence<'_>, tests: &[Test]) -> Vec<Test
 
 /// PRADET: for each data dependency, last source first, its target with all that it needs but the source.
 fn inversions(evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Vec<Vec<Test>> {
+    let closures: Vec<BTreeSet<Test>> = (0..evidence.tests.len()).map(|test| evidence.closure(test)).collect();
     let mut schedules = Vec::new();
     for &target in targets {
-        let closure = evidence.closure(target);
+        let closure = &closures[target];
         for &source in evidence.sources[target].keys() {
             // What itself needs the source comes after it, hence after the target.
-            let mut schedule: Vec<Test> = closure
-                .iter()
-                .copied()
-                .filter(|&test| test != source && !evidence.closure(test).contains(&source))
-                .collect();
+            let mut schedule: Vec<Test> =
+                closure.iter().copied().filter(|&test| test != source && !closures[test].contains(&source)).collect();
             schedule.push(target);
             schedules.push(schedule);
         }
@@ -129,23 +132,22 @@ fn inversions(evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Vec<Vec<Test
     schedules
 }
 
-/// A search whose schedules are all known at the start.
-struct Listed {
-    left: std::collections::VecDeque<Vec<Test>>,
+/// A search that does not depend on what comes of it.
+struct Listed<I> {
+    left: I,
     at_once: usize,
 }
 
-impl Listed {
-    fn new(schedules: Vec<Vec<Test>>, at_once: usize) -> Self {
-        Listed { left: schedules.into(), at_once }
+impl<I> Listed<I> {
+    fn new(schedules: I, at_once: usize) -> Self {
+        Listed { left: schedules, at_once }
     }
 }
 
-impl Search for Listed {
+impl<I: Iterator<Item = Vec<Test>>> Search for Listed<I> {
     fn propose(&mut self, _evidence: &Evidence<'_>) -> (Vec<Vec<Test>>, usize) {
-        let count = self.at_once.min(self.left.len());
-        let batch = self.left.drain(..count).collect();
-        (batch, self.left.len())
+        let batch = self.left.by_ref().take(self.at_once).collect();
+        (batch, self.left.size_hint().0)
     }
 }
 

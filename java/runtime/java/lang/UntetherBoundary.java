@@ -17,6 +17,8 @@ final class UntetherBoundary {
     private static final int SKIPPED = 3;
 
     private static final Thread[] NO_THREADS = {};
+    private static final long ASSERTIONS =
+            Untether.U.objectFieldOffset(ClassLoader.class, "defaultAssertionStatus");
 
     /** A test class, or a suite of them, that is running. */
     private static final class ClassRun {
@@ -434,6 +436,11 @@ final class UntetherBoundary {
                 if (entry.getKey() instanceof String && entry.getValue() instanceof String) {
                     UntetherTrace.property((String) entry.getKey(), (String) entry.getValue());
                 }
+            }
+            // Build tools switch assertions on inside the JVM.
+            ClassLoader loader = ClassLoader.getSystemClassLoader();
+            if (Untether.U.getBoolean(loader, ASSERTIONS)) {
+                UntetherTrace.property("untether.assertions", "true");
             }
             UntetherActors.activate(classes, threads);
             outside = UntetherActors.current();
