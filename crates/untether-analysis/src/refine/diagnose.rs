@@ -49,6 +49,7 @@ impl Session<'_, '_> {
         self.run_alone(&suspects)?;
         // Brittle tests first: their setters explain much of what the others see.
         suspects.sort_by_key(|suspect| (!self.is_brittle(suspect.test), suspect.test));
+        self.prepare_brittle(&suspects)?;
         let mut left = suspects.len();
         for suspect in suspects {
             self.explaining(left);
@@ -73,6 +74,31 @@ impl Session<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Runs what explaining brittle tests most likely asks for, all at once: the last source of each, and the proof.
+    fn prepare_brittle(&mut self, suspects: &[Suspect]) -> Result<(), Stopped> {
+        let mut likely: Vec<(Test, Test)> = suspects
+            .iter()
+            .map(|suspect| suspect.test)
+            .filter(|&test| self.is_brittle(test) && self.known_setters(test).is_none())
+            .filter_map(|test| Some((*self.likely_setters(test).first()?, test)))
+            .collect();
+        likely.dedup();
+        let schedules: Vec<Vec<Test>> = likely.iter().map(|&(setter, test)| vec![setter, test]).collect();
+        self.observe_ahead(schedules.clone())?;
+        let proofs = likely.iter().flat_map(|&(setter, test)| [vec![setter, test], vec![test]]).collect();
+        self.observe_ahead(proofs)?;
+        let disturbers = likely.iter().flat_map(|&(setter, test)| self.disturbers(test, &[setter])).collect();
+        self.observe_ahead(disturbers)
+    }
+
+    /// The tests from which a brittle test got its state: the last one first, lazy state last.
+    fn likely_setters(&self, test: Test) -> Vec<Test> {
+        let sources = &self.evidence.sources[test];
+        let mut direct: Vec<Test> = sources.keys().copied().filter(|&source| source < test).collect();
+        direct.sort_by_key(|source| (!sources[source], std::cmp::Reverse(*source)));
+        direct
     }
 
     /// Each suspect by itself, twice; those that cannot make up their minds are dropped.
@@ -151,7 +177,8 @@ impl Session<'_, '_> {
     fn explain_brittle(&mut self, test: Test) -> Result<bool, Stopped> {
         let Some(setters) = self.setters_of(test)?.filter(|setters| !setters.is_empty()) else { return Ok(false) };
         let schedule = followed_by(&setters, test);
-        if self.confirmed(&[test], &schedule)?.is_none() {
+        // Alone it has been run twice already.
+        if self.confirmed(&[test], &schedule, 1)?.is_none() {
             return Ok(false);
         }
         let verdict = self.alone[&test].clone();
@@ -166,11 +193,11 @@ impl Session<'_, '_> {
         Ok(true)
     }
 
-    /// Both schedules twice more, by turns, so that it is no accident; what the first one's last test came to.
-    fn confirmed(&mut self, violating: &[Test], counter: &[Test]) -> Result<Option<Verdict>, Stopped> {
+    /// Both schedules so often more, by turns, so that it is no accident; what the first one's last test came to.
+    fn confirmed(&mut self, violating: &[Test], counter: &[Test], times: usize) -> Result<Option<Verdict>, Stopped> {
         let (violating, counter) = (violating.to_vec(), counter.to_vec());
         let mut verdict = None;
-        for _ in 0..2 {
+        for _ in 0..times {
             let mut both = self.violations(&[violating.clone(), counter.clone()])?;
             match (both.remove(0), both.remove(0)) {
                 (Some(violated), None) => verdict = Some(violated),
@@ -207,7 +234,7 @@ impl Session<'_, '_> {
         })?;
         let polluters = with(&fewest);
         let (schedule, counter) = (followed_by(&polluters, test), followed_by(setters, test));
-        let Some(verdict) = self.confirmed(&schedule, &counter)? else { return Ok(false) };
+        let Some(verdict) = self.confirmed(&schedule, &counter, 2)? else { return Ok(false) };
         self.add(test, Role::Victim, &polluters, schedule, counter, &verdict, Extras::default());
         Ok(true)
     }
@@ -215,10 +242,10 @@ impl Session<'_, '_> {
     fn setters_of(&mut self, test: Test) -> Result<Option<Vec<Test>>, Stopped> {
         let evidence = self.evidence;
         let earlier = |tests: BTreeSet<Test>| tests.into_iter().filter(|&other| other < test).collect::<Vec<Test>>();
-        let mut direct: Vec<Test> = evidence.sources[test].keys().copied().filter(|&source| source < test).collect();
-        // The last writer is the one whose value the test saw; lazy state comes last.
-        direct.sort_by_key(|source| (!evidence.sources[test][source], std::cmp::Reverse(*source)));
-        for some in direct.chunks(AT_ONCE).take(MOST_SINGLES / AT_ONCE) {
+        let direct = self.likely_setters(test);
+        // The first alone: it is right most of the time.
+        let (first, rest) = direct.split_at(direct.len().min(1));
+        for some in std::iter::once(first).chain(rest.chunks(AT_ONCE)).take(MOST_SINGLES / AT_ONCE) {
             let schedules: Vec<Vec<Test>> = some.iter().map(|&setter| vec![setter, test]).collect();
             let violations = self.violations(&schedules)?;
             if let Some(found) = violations.iter().position(Option::is_none) {
@@ -238,17 +265,22 @@ impl Session<'_, '_> {
         Ok(None)
     }
 
-    /// Tests that undo what the setters did when they come between them and the brittle test.
-    fn find_disturbers(&mut self, test: Test, setters: &[Test]) -> Result<(), Stopped> {
+    /// The setters, one more test that writes what the brittle test reads, and that test.
+    fn disturbers(&self, test: Test, setters: &[Test]) -> Vec<Vec<Test>> {
         let evidence = self.evidence;
-        let schedules: Vec<Vec<Test>> = evidence
+        evidence
             .writers_of(test)
             .into_iter()
             .filter(|writer| !setters.contains(writer))
             .map(|writer| followed_by(&followed_by(setters, writer), test))
             .filter(|schedule| !splits_class(evidence, schedule))
             .take(2 * MOST_SINGLES)
-            .collect();
+            .collect()
+    }
+
+    /// Tests that undo what the setters did when they come between them and the brittle test.
+    fn find_disturbers(&mut self, test: Test, setters: &[Test]) -> Result<(), Stopped> {
+        let schedules = self.disturbers(test, setters);
         let violations = self.violations(&schedules)?;
         let suspicious: Vec<Vec<Test>> = schedules
             .into_iter()
@@ -258,7 +290,7 @@ impl Session<'_, '_> {
             .collect();
         let counter = followed_by(setters, test);
         for schedule in suspicious {
-            let Some(verdict) = self.confirmed(&schedule, &counter)? else { continue };
+            let Some(verdict) = self.confirmed(&schedule, &counter, 2)? else { continue };
             let polluters = &schedule[..schedule.len() - 1];
             self.add(test, Role::Victim, polluters, schedule.clone(), counter.clone(), &verdict, Extras::default());
         }
@@ -274,7 +306,7 @@ impl Session<'_, '_> {
         let mut is_found = false;
         for polluters in found {
             let schedule = followed_by(&polluters, test);
-            let Some(verdict) = self.confirmed(&schedule, &[test])? else { continue };
+            let Some(verdict) = self.confirmed(&schedule, &[test], 2)? else { continue };
             if verdict.status == Status::Passed {
                 // It fails alone and in the original order, and here it does not: these are setters.
                 self.add(test, Role::Brittle, &polluters, schedule, vec![test], &verdict, Extras::default());

@@ -106,6 +106,8 @@ pub(crate) struct Session<'s, 'd> {
     pub(crate) findings: Vec<Finding>,
     /// What suspects came to by themselves.
     pub(crate) alone: HashMap<Test, Verdict>,
+    /// Observations made ahead of their use, so that JVMs can run side by side.
+    ahead: HashMap<Vec<Test>, Vec<Vec<Verdict>>>,
 }
 
 impl<'s, 'd> Session<'s, 'd> {
@@ -119,6 +121,7 @@ impl<'s, 'd> Session<'s, 'd> {
             unconfirmed: BTreeSet::new(),
             findings: Vec::new(),
             alone: HashMap::new(),
+            ahead: HashMap::new(),
         }
     }
 
@@ -199,6 +202,27 @@ impl<'s, 'd> Session<'s, 'd> {
 
     /// Runs the schedules; the verdicts of their tests.
     pub(crate) fn observe(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Vec<Verdict>>, Stopped> {
+        let mut found: Vec<Option<Vec<Verdict>>> =
+            schedules.iter().map(|schedule| self.ahead.get_mut(schedule).and_then(Vec::pop)).collect();
+        let missing: Vec<Vec<Test>> =
+            schedules.iter().zip(&found).filter(|(_, known)| known.is_none()).map(|(s, _)| s.clone()).collect();
+        let mut fresh = self.ask(&missing)?.into_iter();
+        for slot in found.iter_mut().filter(|slot| slot.is_none()) {
+            *slot = fresh.next();
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Runs schedules that will be asked for one by one.
+    pub(crate) fn observe_ahead(&mut self, schedules: Vec<Vec<Test>>) -> Result<(), Stopped> {
+        let observations = self.ask(&schedules)?;
+        for (schedule, verdicts) in schedules.into_iter().zip(observations) {
+            self.ahead.entry(schedule).or_default().push(verdicts);
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Vec<Verdict>>, Stopped> {
         if schedules.is_empty() {
             return Ok(Vec::new());
         }
