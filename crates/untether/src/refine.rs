@@ -493,26 +493,24 @@ fn sum_up(result: &StoredRefinement, budget: Option<Duration>) {
     let tests: BTreeSet<&String> = result.findings.iter().map(|finding: &Finding| &finding.test).collect();
     eprintln!();
     eprintln!(
-        "untether: {} in {} tests; {} test executions in {} JVMs, {:.1} s ({})",
+        "untether: {} in {}; {} test executions in {} JVMs, {:.1} s ({})",
         findings::count(result.findings.len(), "manifest dependency", "manifest dependencies"),
-        tests.len(),
+        findings::count(tests.len(), "test", "tests"),
         result.cost.executions,
         result.cost.jvm_starts,
         result.seconds,
         result.strategy,
     );
     for (names, text) in [
-        (
-            &result.differing,
-            "passed when they were watched, but not in a JVM started alike; nothing is said about them",
-        ),
-        (&result.nondeterministic, "came to different outcomes in the same order, so order says nothing about them"),
-        (&result.unconfirmed, "came to something else in another order, which did not happen again"),
+        (&result.differing, "passed when watched, but not in a JVM started alike"),
+        (&result.nondeterministic, "came to different outcomes in the same order and cannot be judged"),
+        (&result.unconfirmed, "came to something else in another order, but not when that was tried again"),
     ] {
         if !names.is_empty() {
             let shown: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
             let more = if names.len() > 5 { format!(" and {} more", names.len() - 5) } else { String::new() };
-            eprintln!("untether: note: {}{more} {text}", shown.join(", "));
+            let count = findings::count(names.len(), "test", "tests");
+            eprintln!("untether: note: {count} {text}: {}{more}", shown.join(", "));
         }
     }
     if !result.is_complete

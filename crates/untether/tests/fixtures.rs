@@ -150,6 +150,21 @@ fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
     wrong
 }
 
+/// What is wrong with a run whatever it finds: the runtime stumbled, or a test is there twice.
+fn anomalies(run: &Path, messages: &str) -> Vec<String> {
+    let mut wrong: Vec<String> =
+        messages.lines().filter(|line| line.contains("boundary:")).map(str::to_owned).collect();
+    let output = untether(run, &["deps", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut seen = BTreeSet::new();
+    for test in document["tests"].as_array().unwrap() {
+        if !seen.insert(test["id"].as_str().unwrap()) {
+            wrong.push(format!("{} is there twice", test["id"]));
+        }
+    }
+    wrong
+}
+
 fn check(fixture: &Fixture, home: &Path, class_path: &str, way: &str) -> Vec<String> {
     let run = scratch("fixtures").join(format!("{}-{way}-{}", fixture.name, feature_version(home)));
     let _ = std::fs::remove_dir_all(&run);
@@ -160,7 +175,9 @@ fn check(fixture: &Fixture, home: &Path, class_path: &str, way: &str) -> Vec<Str
     if !output.status.success() {
         return vec![format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))];
     }
-    differences(&expected(fixture), &found(&run))
+    let mut wrong = differences(&expected(fixture), &found(&run));
+    wrong.extend(anomalies(&run, &String::from_utf8_lossy(&output.stderr)));
+    wrong
 }
 
 fn check_all(home: &Path) {

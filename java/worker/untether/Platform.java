@@ -46,9 +46,11 @@ final class Platform {
         Class<?> builderType = type(CORE + "LauncherDiscoveryRequestBuilder");
         Object builder = builderType.getMethod("request").invoke(null);
         builderType.getMethod("selectors", List.class).invoke(builder, selected);
-        // The order of a schedule means nothing if tests run side by side.
-        builderType.getMethod("configurationParameter", String.class, String.class)
-                .invoke(builder, "junit.jupiter.execution.parallel.enabled", "false");
+        if (classes.values().stream().anyMatch(methods -> !methods.isEmpty())) {
+            // The order of a class run means nothing if its tests run side by side.
+            builderType.getMethod("configurationParameter", String.class, String.class)
+                    .invoke(builder, "junit.jupiter.execution.parallel.enabled", "false");
+        }
         Class<?> anyFilter = type("org.junit.platform.engine.Filter");
         Object filters = java.lang.reflect.Array.newInstance(anyFilter, 1);
         java.lang.reflect.Array.set(filters, 0, orderFilter(classes));

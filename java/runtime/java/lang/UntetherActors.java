@@ -104,8 +104,18 @@ final class UntetherActors {
         nextEpoch();
     }
 
+    /** What was written between classes is no class's to put back. Call with the lock held. */
     static void startClassRun() {
+        forgetClassWritten();
         classRun++;
+    }
+
+    private static void forgetClassWritten() {
+        for (int i = 0; i < classWrittenCount; i++) {
+            classWritten[i].classOldSaved = null;
+            classWritten[i] = null;
+        }
+        classWrittenCount = 0;
     }
 
     /** A class that leaves a slot as it found it was not its writer, whatever its tests did meanwhile. */
@@ -118,10 +128,8 @@ final class UntetherActors {
                 slot.writer = slot.classOldWriter;
                 UntetherTrace.restored(slot, slot.writer);
             }
-            slot.classOldSaved = null;
-            classWritten[i] = null;
         }
-        classWrittenCount = 0;
+        forgetClassWritten();
         classRun++;
     }
 

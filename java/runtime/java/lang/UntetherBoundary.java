@@ -39,6 +39,7 @@ final class UntetherBoundary {
     private static int outside;
     private static ClassRun classRun;
     private static String openTest;
+    private static String lastSkipped;
     private static int openActor;
     private static Thread openThread;
     private static long openedAt;
@@ -299,7 +300,12 @@ final class UntetherBoundary {
         }
         switchTo(actor);
         if (classRun == null) {
-            UntetherActors.startClassRun();
+            enter();
+            try {
+                UntetherActors.startClassRun();
+            } finally {
+                UntetherLock.exit();
+            }
         }
         classRun = new ClassRun(name, actor, classRun);
     }
@@ -390,11 +396,15 @@ final class UntetherBoundary {
             status = SKIPPED;
             message = reason;
             testFinished(id);
+            lastSkipped = id;
             return;
         }
-        if (openTest != null) {
+        // Runners and engines announce it one after the other.
+        if (openTest != null || id.equals(lastSkipped)) {
+            lastSkipped = null;
             return;
         }
+        lastSkipped = id;
         activate();
         enter();
         try {
