@@ -73,7 +73,8 @@ pub(crate) fn expanded(text: &str) -> Vec<String> {
         let named = named_by_manifest(lone, &mut archive);
         entries.extend(named);
     }
-    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    // Resolved now: the way to an entry may lead through a folder that the build tool removes.
+    let absolute = |path: PathBuf| fs::canonicalize(&path).or_else(|_| std::path::absolute(&path)).unwrap_or(path);
     entries.into_iter().map(|path| absolute(path).display().to_string()).collect()
 }
 

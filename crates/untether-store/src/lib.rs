@@ -32,6 +32,11 @@ impl Store {
     pub fn open_or_create(directory: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(directory)
             .map_err(|source| StoreError::CannotCreate { path: directory.to_path_buf(), source })?;
+        let ignore = directory.join(".gitignore");
+        if !ignore.exists() {
+            // Nobody wants it under version control; that this cannot be said does no harm.
+            let _ = std::fs::write(ignore, "*\n");
+        }
         Self::open_file(&directory.join(Self::FILE_NAME))
     }
 

@@ -40,7 +40,8 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     let is_as_good =
         |known: &&StoredRefinement| known.is_complete && (known.strategy == "guided" || known.strategy == strategy);
     let baseline = earlier.iter().find(is_as_good);
-    let previous = baseline.filter(|_| !request.fresh);
+    // One that was cut short is gone on with: its observations are kept, but not what it had already done.
+    let previous = earlier.first().filter(is_as_good).filter(|_| !request.fresh);
     let mut result = StoredRefinement {
         started_ms: now_ms(),
         strategy: strategy.clone(),

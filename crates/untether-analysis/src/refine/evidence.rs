@@ -36,6 +36,17 @@ pub struct Evidence<'d> {
     pub(crate) sources: Vec<BTreeMap<Test, bool>>,
 }
 
+/// How unlikely a field is the cause: the program's own come first, then what programs set in the JDK, then the
+/// JDK's other state, which is mostly caches.
+fn remoteness(root: &str) -> usize {
+    let is_jdk = ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|prefix| root.starts_with(prefix));
+    match root {
+        _ if !is_jdk => 0,
+        "java.lang.System.props" => 1,
+        _ => 2,
+    }
+}
+
 /// A test's method: invocations of one method are run together.
 pub fn method_of(id: &str) -> &str {
     let start = id.find('#').unwrap_or(id.len());
@@ -260,8 +271,9 @@ impl<'d> Evidence<'d> {
             }
         }
         found.sort_by(|a, b| {
-            (a.labels.contains(&Label::Lazy), a.name.len(), &a.name, &a.writer).cmp(&(
+            (a.labels.contains(&Label::Lazy), remoteness(&a.root), a.name.len(), &a.name, &a.writer).cmp(&(
                 b.labels.contains(&Label::Lazy),
+                remoteness(&b.root),
                 b.name.len(),
                 &b.name,
                 &b.writer,

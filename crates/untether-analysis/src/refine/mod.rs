@@ -178,6 +178,13 @@ impl<'s, 'd> Session<'s, 'd> {
             observations.extend(self.observe(std::slice::from_ref(&order))?);
         }
         self.reference = observations[0].iter().map(|verdict| verdict.status).collect();
+        if !self.reference.is_empty() && self.reference.iter().all(|&status| status == Status::Missing) {
+            let reason = observations[0].iter().map(|v| v.message.as_str()).find(|m| !m.is_empty()).unwrap_or_default();
+            return Err(Stopped::Failed(format!(
+                "none of the tests could be run ({reason}); if the project was cleaned or has changed, build it and run \
+                 'untether detect' again"
+            )));
+        }
         for observation in &observations {
             for (test, verdict) in observation.iter().enumerate() {
                 if verdict.status != self.reference[test] {
