@@ -94,10 +94,19 @@ pub struct Finding {
     pub counter_schedule: Vec<String>,
 }
 
+impl Finding {
+    /// The tests that the finding is about besides the one that differs: setters or polluters, in their order.
+    pub fn others(&self) -> &[String] {
+        match self.role {
+            Role::Brittle => &self.setters,
+            Role::Victim => &self.polluters,
+        }
+    }
+}
+
 /// What a refinement cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     pub executions: usize,
     pub jvm_starts: usize,
-    pub schedules: usize,
 }

@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ pub struct Limits {
     pub deadline: Option<Instant>,
 }
 
-/// Runs schedules one at a time; may be used by several threads at once.
+/// Runs schedules.
 #[derive(Debug)]
 pub struct Executor {
     context: WorkerContext,
@@ -39,10 +40,10 @@ pub struct Executor {
     next_file: AtomicUsize,
 }
 
-/// What came of a schedule, unless time ran out.
+/// What came of it, unless time ran out.
 #[derive(Debug)]
-pub enum Execution {
-    Ended(Observation),
+pub enum Execution<T = Observation> {
+    Ended(T),
     OutOfTime,
 }
 
@@ -72,6 +73,52 @@ impl Executor {
             verdicts.extend(part.verdicts);
         }
         Ok(Execution::Ended(Observation { verdicts, jvms }))
+    }
+
+    /// Runs the schedules, so many at a time, and hands each over as it ends, with its number. Starts no more once
+    /// `each` says so or one could not be run to its end.
+    pub fn execute_all(
+        &self,
+        schedules: &[&Schedule],
+        jobs: usize,
+        mut each: impl FnMut(usize, Observation) -> bool,
+    ) -> Result<Execution<()>, RunnerError> {
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = channel();
+        let mut result = Ok(Execution::Ended(()));
+        thread::scope(|scope| {
+            for _ in 0..jobs.min(schedules.len()) {
+                let (sender, next) = (sender.clone(), &next);
+                scope.spawn(move || {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(schedule) = schedules.get(number) else { return };
+                        if sender.send((number, self.execute(schedule))).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            // Receiving ends when the last thread has.
+            drop(sender);
+            while let Ok((number, execution)) = receiver.recv() {
+                let goes_on = match execution {
+                    Ok(Execution::Ended(observation)) => each(number, observation),
+                    Ok(Execution::OutOfTime) => {
+                        result = Ok(Execution::OutOfTime);
+                        false
+                    }
+                    Err(error) => {
+                        result = Err(error);
+                        false
+                    }
+                };
+                if !goes_on {
+                    next.store(schedules.len(), Ordering::Relaxed);
+                }
+            }
+        });
+        result
     }
 
     fn run_part(&self, tests: &[String]) -> Result<Part, RunnerError> {

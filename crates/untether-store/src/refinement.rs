@@ -23,10 +23,10 @@ pub struct StoredRefinement {
     /// Whether it was not cut short.
     pub is_complete: bool,
     pub findings: Vec<Finding>,
-    /// By finding's id: how its JVMs were started, to replay it.
-    pub launches: Vec<Launch>,
+    /// How the JVMs of findings were started, to replay them.
+    launches: Vec<Launch>,
     /// Into `launches`, by finding's id.
-    pub launch_of: BTreeMap<String, usize>,
+    launch_of: BTreeMap<String, usize>,
     pub nondeterministic: Vec<String>,
     pub unconfirmed: Vec<String>,
     /// Tests that passed when they were watched, but not in a worker.
@@ -39,6 +39,55 @@ pub struct StoredRefinement {
     pub seconds: f64,
     /// What each test's classes looked like.
     pub fingerprints: BTreeMap<String, String>,
+}
+
+impl StoredRefinement {
+    /// One that has found nothing yet.
+    pub fn begun(started_ms: i64, strategy: String) -> Self {
+        StoredRefinement { started_ms, strategy, is_complete: true, ..Self::default() }
+    }
+
+    /// This one, with what a later one found about the tests that it looked at.
+    pub fn updated_by(&self, later: &StoredRefinement) -> Self {
+        let mut merged = StoredRefinement {
+            started_ms: later.started_ms,
+            findings: Vec::new(),
+            launches: Vec::new(),
+            launch_of: BTreeMap::new(),
+            ..self.clone()
+        };
+        merged.take_over(self, |finding| !later.fingerprints.contains_key(&finding.test));
+        merged.take_over(later, |_| true);
+        merged.fingerprints.extend(later.fingerprints.clone());
+        merged
+    }
+
+    /// Adds a finding with the launch of its JVMs.
+    pub fn add_finding(&mut self, finding: Finding, launch: &Launch) {
+        let known = self.launches.iter().position(|other| other == launch);
+        let number = known.unwrap_or_else(|| {
+            self.launches.push(launch.clone());
+            self.launches.len() - 1
+        });
+        self.launch_of.insert(finding.id.clone(), number);
+        self.findings.push(finding);
+    }
+
+    /// How the JVMs of a finding were started.
+    pub fn launch_of(&self, finding: &Finding) -> Option<&Launch> {
+        self.launches.get(*self.launch_of.get(&finding.id)?)
+    }
+
+    /// Takes over the findings of another refinement that are wanted and not there.
+    pub fn take_over(&mut self, other: &StoredRefinement, is_wanted: impl Fn(&Finding) -> bool) {
+        for finding in other.findings.iter().filter(|finding| is_wanted(finding)) {
+            if let Some(launch) = other.launch_of(finding)
+                && !self.findings.iter().any(|known| known.id == finding.id)
+            {
+                self.add_finding(finding.clone(), launch);
+            }
+        }
+    }
 }
 
 impl Store {

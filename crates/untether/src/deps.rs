@@ -36,11 +36,10 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
         };
         let mut findings = latest.findings;
         if let Some(test) = &request.test {
-            let names = |finding: &Finding| {
-                let all = [&finding.setters, &finding.polluters].into_iter().flatten().chain([&finding.test]);
-                all.cloned().collect::<Vec<String>>()
+            let is_about = |finding: &Finding| {
+                finding.others().iter().chain([&finding.test]).any(|name| view::is_named(name, test))
             };
-            findings.retain(|finding| names(finding).iter().any(|name| view::is_named(name, test)));
+            findings.retain(is_about);
         }
         manifest = Some(findings);
     }
@@ -107,11 +106,11 @@ fn print_dot(pairs: &[DependencyView], findings: &[Finding]) {
         println!("  {:?} -> {:?} [label={:?}];", pair.from, pair.to, format!("{through}{more}"));
     }
     for finding in findings {
-        let (others, style) = match finding.role {
-            Role::Brittle => (&finding.setters, "setter"),
-            Role::Victim => (&finding.polluters, "polluter"),
+        let style = match finding.role {
+            Role::Brittle => "setter",
+            Role::Victim => "polluter",
         };
-        for other in others {
+        for other in finding.others() {
             println!("  {other:?} -> {:?} [label={style:?}, style=bold];", finding.test);
         }
     }

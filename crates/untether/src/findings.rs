@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use untether_model::{Channel, Finding, Role, StackLine, Status};
+use untether_model::{Channel, Contrast, Finding, Role, StackLine, Status};
 use untether_store::StoredRefinement;
 
 use crate::error::Error;
@@ -54,21 +54,14 @@ pub(crate) fn print_json(refinement: &StoredRefinement) -> Result<(), Error> {
 
 /// What findings are sorted by: their cause, then the test.
 pub(crate) fn order(finding: &Finding) -> (String, Role, &str, &[String]) {
-    (cause(finding), finding.role, &finding.test, others(finding))
-}
-
-fn others(finding: &Finding) -> &[String] {
-    match finding.role {
-        Role::Brittle => &finding.setters,
-        Role::Victim => &finding.polluters,
-    }
+    (cause(finding), finding.role, &finding.test, finding.others())
 }
 
 /// The field that the tests share, or the test that leaves something behind where no field is known.
 pub(crate) fn cause(finding: &Finding) -> String {
     match finding.resources.first() {
         Some(channel) => channel.root.clone(),
-        None => format!("something that {} leaves behind outside of the heap", others(finding).join(", ")),
+        None => format!("something that {} leaves behind outside of the heap", finding.others().join(", ")),
     }
 }
 
@@ -117,37 +110,19 @@ pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<String>>) 
 
 /// What the finding says, in one line.
 pub(crate) fn sentence(finding: &Finding) -> String {
-    let outcome = &finding.outcome;
-    match finding.role {
-        Role::Brittle if outcome.violated == Status::Passed => format!(
-            "{} needs {} before it: {} then, {} in the original order",
-            finding.test,
-            finding.setters.join(", then "),
-            outcome.violated,
-            outcome.reference
-        ),
-        Role::Brittle => format!(
-            "{} needs {} before it: {} alone, {} in the original order",
-            finding.test,
-            finding.setters.join(", then "),
-            outcome.violated,
-            outcome.reference
-        ),
-        Role::Victim if outcome.violated == Status::Passed => format!(
-            "{} must not run after {}: {} then, as in the original order, {} alone",
-            finding.test,
-            finding.polluters.join(", then "),
-            outcome.reference,
-            outcome.violated
-        ),
-        Role::Victim => format!(
-            "{} must not run after {}: {} then, {} in the original order",
-            finding.test,
-            finding.polluters.join(", then "),
-            outcome.violated,
-            outcome.reference
-        ),
-    }
+    let Contrast { reference, violated, .. } = finding.outcome;
+    let relation = match finding.role {
+        Role::Brittle => "needs",
+        Role::Victim => "must not run after",
+    };
+    let outcomes = match (finding.role, violated) {
+        (Role::Brittle, Status::Passed) => format!("{violated} then, {reference} in the original order"),
+        (Role::Brittle, _) => format!("{violated} alone, {reference} in the original order"),
+        (Role::Victim, Status::Passed) => format!("{reference} then, as in the original order, {violated} alone"),
+        (Role::Victim, _) => format!("{violated} then, {reference} in the original order"),
+    };
+    let before = if finding.role == Role::Brittle { " before it" } else { "" };
+    format!("{} {relation} {}{before}: {outcomes}", finding.test, finding.others().join(", then "))
 }
 
 pub(crate) fn first_line(message: &str) -> String {
@@ -175,7 +150,7 @@ pub(crate) fn fix(finding: &Finding) -> String {
     let Some(channel) = finding.resources.first() else {
         return format!(
             "make {} clean up what it leaves behind (files, ports, processes), or give {} its own",
-            others(finding).last().map_or("the first test", String::as_str),
+            finding.others().last().map_or("the first test", String::as_str),
             finding.test
         );
     };
@@ -197,7 +172,7 @@ pub(crate) fn fix(finding: &Finding) -> String {
             format!(
                 "reset {} after {} (it is written at {written}, and read at {read}){by}",
                 channel.root,
-                others(finding).last().map_or("the polluter", String::as_str)
+                finding.others().last().map_or("the polluter", String::as_str)
             )
         }
     }

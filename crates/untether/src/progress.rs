@@ -1,12 +1,25 @@
-//! Progress of a watched run: one live line on a terminal, a plain line now and then elsewhere.
+//! Progress of watched runs and of refinements: one live line on a terminal, a plain line now and then elsewhere.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use untether_analysis::refine::Phase;
 use untether_runner::{Output, Progress};
 
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The live line, where there is a terminal and somebody wants it.
+fn live_line(is_quiet: bool) -> Option<ProgressBar> {
+    (!is_quiet && std::io::stderr().is_terminal()).then(|| {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        bar
+    })
+}
 
 /// Where progress goes.
 pub(crate) struct Display {
@@ -19,15 +32,13 @@ pub(crate) struct Display {
 
 impl Display {
     pub(crate) fn new(is_quiet: bool) -> Self {
-        let bar = (!is_quiet && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
-        Display { bar, is_quiet, started: Instant::now(), last_plain: Instant::now(), last_finished: 0 }
+        Display {
+            bar: live_line(is_quiet),
+            is_quiet,
+            started: Instant::now(),
+            last_plain: Instant::now(),
+            last_finished: 0,
+        }
     }
 
     /// Whether the command's output must pass through us, so that the live line stays below it.
@@ -48,6 +59,65 @@ impl Display {
             self.last_plain = Instant::now();
             self.last_finished = progress.finished;
             eprintln!("untether: {} s, {}", self.started.elapsed().as_secs(), text(progress));
+        }
+    }
+
+    pub(crate) fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Progress of a refinement.
+pub(crate) struct RefineDisplay {
+    bar: Option<ProgressBar>,
+    is_quiet: bool,
+    started: Instant,
+    last_plain: Instant,
+    executions: usize,
+    schedules: usize,
+    phase: Phase,
+}
+
+impl RefineDisplay {
+    pub(crate) fn new(is_quiet: bool) -> Self {
+        let now = Instant::now();
+        RefineDisplay {
+            bar: live_line(is_quiet),
+            is_quiet,
+            started: now,
+            last_plain: now,
+            executions: 0,
+            schedules: 0,
+            phase: Phase::Reference,
+        }
+    }
+
+    pub(crate) fn phase(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.show();
+    }
+
+    pub(crate) fn ran(&mut self, tests: usize) {
+        self.executions += tests;
+        self.schedules += 1;
+        self.show();
+    }
+
+    fn show(&mut self) {
+        let phase = match self.phase {
+            Phase::Reference => "running the original order".to_owned(),
+            Phase::Searching { left: 0 } => "trying other orders".to_owned(),
+            Phase::Searching { left } => format!("trying other orders, at least {left} more"),
+            Phase::Explaining { left } => format!("explaining what differs, {left} to go"),
+        };
+        let text = format!("{phase} (schedules: {}, test executions: {})", self.schedules, self.executions);
+        if let Some(bar) = &self.bar {
+            bar.set_message(text);
+        } else if !self.is_quiet && self.last_plain.elapsed() >= PLAIN_INTERVAL {
+            self.last_plain = Instant::now();
+            eprintln!("untether: {} s, {text}", self.started.elapsed().as_secs());
         }
     }
 

@@ -41,17 +41,16 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
     };
     let matching: Vec<&Finding> = latest.findings.iter().filter(|f| f.id.starts_with(&request.id)).collect();
     let [finding] = matching.as_slice() else {
-        let known: Vec<&str> = latest.findings.iter().map(|finding| finding.id.as_str()).take(8).collect();
+        let known: Vec<&str> = latest.findings.iter().map(|finding| finding.id.as_str()).collect();
         return Err(Error::Usage(match (matching.len(), known.is_empty()) {
             (0, true) => "the last refinement found nothing that could be replayed".to_owned(),
             (0, false) => format!("no finding has the id '{}'; there are {}", request.id, known.join(", ")),
             _ => format!("several findings have an id that starts with '{}'; give all of it", request.id),
         }));
     };
-    let launch =
-        latest.launch_of.get(&finding.id).and_then(|&launch| latest.launches.get(launch)).ok_or_else(|| {
-            Error::Failed("the finding's JVM was not recorded; run 'untether refine --fresh'".to_owned())
-        })?;
+    let launch = latest
+        .launch_of(finding)
+        .ok_or_else(|| Error::Failed("the finding's JVM was not recorded; run 'untether refine --fresh'".to_owned()))?;
     let scratch = Scratch::create(store_path)?;
     let context = WorkerContext::new(launch, &scratch.path)?;
     let executor = Executor::new(context, &scratch.path, Limits { per_test: request.test_timeout, deadline: None });

@@ -86,7 +86,11 @@ impl Session<'_, '_> {
             .collect();
         likely.dedup();
         let schedules: Vec<Vec<Test>> = likely.iter().map(|&(setter, test)| vec![setter, test]).collect();
-        self.observe_ahead(schedules.clone())?;
+        self.observe_ahead(schedules)?;
+        likely.retain(|&(setter, test)| {
+            let seen = self.ahead_of(&[setter, test]);
+            seen.is_some_and(|verdict| !self.is_violated(test, verdict.status))
+        });
         let proofs = likely.iter().flat_map(|&(setter, test)| [vec![setter, test], vec![test]]).collect();
         self.observe_ahead(proofs)?;
         let disturbers = likely.iter().flat_map(|&(setter, test)| self.disturbers(test, &[setter])).collect();
@@ -129,10 +133,9 @@ impl Session<'_, '_> {
         let numbers =
             |names: &[String]| names.iter().filter_map(|name| self.evidence.test(name)).collect::<Vec<Test>>();
         self.findings.iter().filter(|finding| &finding.test == name).any(|finding| {
-            let others = if finding.role == Role::Brittle { &finding.setters } else { &finding.polluters };
             // It differs either without the others or after them: the proof tells.
             let is_alone = finding.schedule.len() == 1;
-            is_alone != is_subsequence(&numbers(others), before)
+            is_alone != is_subsequence(&numbers(finding.others()), before)
         })
     }
 

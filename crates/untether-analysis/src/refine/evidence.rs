@@ -188,7 +188,7 @@ impl<'d> Evidence<'d> {
     }
 
     /// The same, by name.
-    pub fn writers_named(&self, reader: &str) -> Vec<&str> {
+    pub(crate) fn writers_named(&self, reader: &str) -> Vec<&str> {
         let Some(reader) = self.test(reader) else { return Vec::new() };
         self.writers_of(reader).into_iter().map(|writer| self.tests[writer].as_str()).collect()
     }

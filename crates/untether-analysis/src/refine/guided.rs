@@ -56,7 +56,6 @@ pub(crate) struct Guided {
     /// Writers and readers that have not been run as if they were the only ones.
     pairs: BTreeSet<(Test, Test)>,
     without_source: Vec<Vec<Test>>,
-    order: Vec<Test>,
 }
 
 /// Who wrote last, as a schedule goes on.
@@ -117,14 +116,7 @@ impl Guided {
                 }
             }
         }
-        Guided {
-            round: Round::WholeOrders,
-            open,
-            not_alone,
-            pairs,
-            without_source: without_source(evidence, targets),
-            order: (0..evidence.tests.len()).collect(),
-        }
+        Guided { round: Round::WholeOrders, open, not_alone, pairs, without_source: without_source(evidence, targets) }
     }
 
     /// Takes the goals that the schedule reaches off the list.
@@ -138,8 +130,8 @@ impl Guided {
             if writers.is_empty() {
                 self.not_alone.remove(&test);
             }
-            if writers.len() == 1 {
-                self.pairs.remove(&(*writers.first().unwrap_or(&test), test));
+            if let (1, Some(&writer)) = (writers.len(), writers.first()) {
+                self.pairs.remove(&(writer, test));
             }
             state.run(test);
         }
@@ -302,14 +294,13 @@ impl Guided {
         match self.round {
             Round::WholeOrders => {
                 self.round = Round::Alone;
-                let backwards = reversed(evidence, &self.order);
-                let classes: Vec<Test> = reversed(evidence, &backwards);
+                let order: Vec<Test> = (0..evidence.tests.len()).collect();
                 // The original order of classes, with the tests of each backwards.
                 let mut within = Vec::new();
-                for chunk in classes.chunk_by(|&a, &b| evidence.class(a) == evidence.class(b)) {
+                for chunk in as_class_runs(evidence, &order).chunk_by(|&a, &b| evidence.class(a) == evidence.class(b)) {
                     within.extend(chunk.iter().rev());
                 }
-                vec![backwards, within]
+                vec![reversed(evidence, &order), within]
             }
             Round::Alone => self.packed(evidence, Self::alone, Round::BeforeWriters),
             Round::BeforeWriters => self.packed(evidence, Self::before_writers, Round::AfterWriters),

@@ -8,11 +8,13 @@ mod ddmin;
 mod diagnose;
 mod evidence;
 mod guided;
+mod incremental;
 mod strategy;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use evidence::{Evidence, method_of};
+pub use incremental::{Fingerprinted, differing};
 pub use strategy::Strategy;
 use untether_model::{Finding, Observation, Schedule, Status, Verdict};
 
@@ -87,6 +89,9 @@ pub(crate) struct Suspect {
 pub fn refine(evidence: &Evidence<'_>, request: &Request, oracle: &mut dyn Oracle) -> Refinement {
     let mut session = Session::new(evidence, request, oracle);
     let stopped = session.run().err();
+    // What turned out to vary by itself while something else about it was proved is not called order-dependent.
+    let is_stable = |name: &str| evidence.test(name).is_none_or(|test| !session.unstable.contains(&test));
+    session.findings.retain(|finding| is_stable(&finding.test));
     Refinement {
         findings: session.findings,
         nondeterministic: session.unstable.iter().map(|&test| evidence.tests[test].clone()).collect(),
@@ -227,6 +232,11 @@ impl<'s, 'd> Session<'s, 'd> {
             self.ahead.entry(schedule).or_default().push(verdicts);
         }
         Ok(())
+    }
+
+    /// What the last test of a schedule that was run ahead came to.
+    pub(crate) fn ahead_of(&self, schedule: &[Test]) -> Option<&Verdict> {
+        self.ahead.get(schedule)?.last()?.last()
     }
 
     fn ask(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Vec<Verdict>>, Stopped> {

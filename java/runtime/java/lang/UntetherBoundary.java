@@ -17,8 +17,6 @@ final class UntetherBoundary {
     private static final int SKIPPED = 3;
 
     private static final Thread[] NO_THREADS = {};
-    private static final long ASSERTIONS =
-            Untether.U.objectFieldOffset(ClassLoader.class, "defaultAssertionStatus");
 
     /** A test class, or a suite of them, that is running. */
     private static final class ClassRun {
@@ -439,6 +437,9 @@ final class UntetherBoundary {
         Class<?>[] classes = UntetherNative.initializedClasses();
         Thread[] threads = UntetherNative.liveThreads();
         Object[] properties = System.getProperties().entrySet().toArray();
+        // Build tools switch assertions on inside the JVM; a class of no package asks for the default.
+        ClassLoader loader = ClassLoader.getSystemClassLoader();
+        boolean hasAssertions = loader.classAssertionStatus != null && loader.desiredAssertionStatus("untether");
         enter();
         try {
             for (Object property : properties) {
@@ -447,9 +448,7 @@ final class UntetherBoundary {
                     UntetherTrace.property((String) entry.getKey(), (String) entry.getValue());
                 }
             }
-            // Build tools switch assertions on inside the JVM.
-            ClassLoader loader = ClassLoader.getSystemClassLoader();
-            if (Untether.U.getBoolean(loader, ASSERTIONS)) {
+            if (hasAssertions) {
                 UntetherTrace.property("untether.assertions", "true");
             }
             UntetherActors.activate(classes, threads);

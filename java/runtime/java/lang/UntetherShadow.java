@@ -263,7 +263,7 @@ final class UntetherShadow {
             UntetherObject shared = find(array, hash);
             for (int chunk = firstChunk; chunk <= lastChunk; chunk++) {
                 if (shared != null) {
-                    access(shared, shared.slot(chunk, shared.layout.elementType), isRead, isWrite);
+                    access(shared.slot(chunk, shared.layout.elementType), isRead, isWrite);
                 }
                 if (chunk < RAW_KEYS) {
                     remember(shared, hash, chunk, isWrite);
@@ -287,7 +287,7 @@ final class UntetherShadow {
                 long index = (offset - UntetherArrays.base(type)) / UntetherArrays.scale(type);
                 if (index >= 0 && index < UntetherArrays.length(object)) {
                     int chunk = (int) index >>> chunkShift(object);
-                    access(shared, shared.slot(chunk, shared.layout.elementType), isRead, isWrite);
+                    access(shared.slot(chunk, shared.layout.elementType), isRead, isWrite);
                 }
             } else if (shared != null) {
                 slotAccess(shared, offset, isRead, isWrite);
@@ -308,11 +308,11 @@ final class UntetherShadow {
     static void slotAccess(UntetherObject shared, long offset, boolean isRead, boolean isWrite) {
         char type = shared.layout.typeAt(offset, shared.isMirror);
         if (type != 0) {
-            access(shared, shared.slot(offset, type), isRead, isWrite);
+            access(shared.slot(offset, type), isRead, isWrite);
         }
     }
 
-    private static void access(UntetherObject shared, UntetherSlot slot, boolean isRead, boolean isWrite) {
+    private static void access(UntetherSlot slot, boolean isRead, boolean isWrite) {
         if (isRead) {
             UntetherActors.read(slot);
         }
