@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use untether_model::{Access, AccessMode, Dependency, DependencyKind, Detection, Label, UnitKind};
+use untether_model::{Access, AccessMode, Dependency, DependencyKind, Detection, Label, UnitKind, outermost};
 
 /// All dependencies of the given kinds, ordered by kind, then by the units.
 pub fn dependencies(detection: &Detection, kinds: &[DependencyKind]) -> Vec<Dependency> {
@@ -65,8 +65,8 @@ fn candidates(detection: &Detection, accesses: &[&Access]) -> Vec<Dependency> {
     for write in accesses.iter().filter(|access| access.mode == AccessMode::Write) {
         let is_class_local = write.labels.contains(&Label::ClassLocal);
         for read in accesses.iter().filter(|access| access.mode == AccessMode::Read) {
-            let is_reachable =
-                !is_class_local || detection.units[write.unit].class() == detection.units[read.unit].class();
+            let is_reachable = !is_class_local
+                || outermost(detection.units[write.unit].class()) == outermost(detection.units[read.unit].class());
             if is_reachable && !are_family(detection, write.unit, read.unit) {
                 found.push(between(DependencyKind::Candidate, write.unit, read.unit, write, read));
             }

@@ -11,6 +11,6 @@ pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Note, Refusal, Resource, Unit, UnitKind,
 };
 pub use launch::Launch;
-pub use refinement::{Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict, class_of};
+pub use refinement::{Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict, class_of, outermost};
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
 pub use verdict::Status;

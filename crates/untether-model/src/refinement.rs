@@ -24,6 +24,11 @@ pub fn class_of(test: &str) -> &str {
     test.split('#').next().unwrap_or(test)
 }
 
+/// The class that it stands in, at the top of its file.
+pub fn outermost(class: &str) -> &str {
+    class.split('$').next().unwrap_or(class)
+}
+
 /// What became of one test of a schedule: the worst of its invocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {

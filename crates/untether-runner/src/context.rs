@@ -66,6 +66,10 @@ const OWN_PREFIXES: &[&str] = &[
 /// Options that make sense for one JVM only: debuggers and remote management wait at a port, coverage writes a file.
 const SINGULAR: &[&str] = &["-agentlib:jdwp", "-Xrunjdwp", "-Xdebug", "-Dcom.sun.management.jmxremote"];
 
+/// The property with the folder for temporary files, and its value where nobody has set another.
+const TEMPORARY: &str = "java.io.tmpdir";
+const COMMON_FOLDER: &str = "/tmp";
+
 /// How to start a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerContext {
@@ -75,6 +79,8 @@ pub struct WorkerContext {
     directory: PathBuf,
     environment: Vec<(String, String)>,
     jar: PathBuf,
+    /// Whether the captured JVM shared the machine's folder for temporary files.
+    has_common_folder: bool,
 }
 
 impl WorkerContext {
@@ -107,9 +113,13 @@ impl WorkerContext {
         if has_assertions && !options.iter().any(is_asserting) {
             options.push("-ea".to_owned());
         }
+        // What one schedule leaves there is not for the next one to find, nor for one that runs beside it.
+        let has_common_folder =
+            launch.properties.iter().any(|(name, value)| name == TEMPORARY && value == COMMON_FOLDER);
         for (name, value) in &launch.properties {
             let is_own = OWN_PROPERTIES.contains(&name.as_str())
                 || OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                || (name == TEMPORARY && has_common_folder)
                 || (name == "localRepository" || value.is_empty());
             let is_given = options
                 .iter()
@@ -124,7 +134,8 @@ impl WorkerContext {
             .filter(|(name, _)| !name.starts_with("UNTETHER_") && name != "LD_PRELOAD")
             .cloned()
             .collect();
-        Ok(WorkerContext { java, options, class_path: launch.class_path.clone(), directory, environment, jar })
+        let class_path = launch.class_path.clone();
+        Ok(WorkerContext { java, options, class_path, directory, environment, jar, has_common_folder })
     }
 
     pub fn class_path(&self) -> &[String] {
@@ -136,13 +147,19 @@ impl WorkerContext {
         let plan = scratch.join("watched-plan");
         std::fs::write(&plan, schedule.tests.join("\n") + "\n")
             .map_err(|source| RunnerError::CannotWrite { path: plan.clone(), source })?;
-        Ok(self.command(&plan, &scratch.join("watched-results")))
+        self.command(&plan, &scratch.join("watched-results"), &scratch.join("watched-temporary"))
     }
 
-    /// A JVM that runs the plan and writes results. What the tests print goes nowhere.
-    pub(crate) fn command(&self, plan: &Path, results: &Path) -> Command {
+    /// A JVM that runs the plan, writes results, and keeps temporary files to itself. What the tests print goes
+    /// nowhere.
+    pub(crate) fn command(&self, plan: &Path, results: &Path, temporary: &Path) -> Result<Command, RunnerError> {
         let mut command = Command::new(&self.java);
         command.args(&self.options);
+        if self.has_common_folder {
+            std::fs::create_dir_all(temporary)
+                .map_err(|source| RunnerError::CannotWrite { path: temporary.to_path_buf(), source })?;
+            command.arg(format!("-D{TEMPORARY}={}", temporary.display()));
+        }
         if !self
             .options
             .iter()
@@ -164,7 +181,7 @@ impl WorkerContext {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        command
+        Ok(command)
     }
 }
 
@@ -198,6 +215,34 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_worker_has_its_own_folder_for_temporary_files_unless_one_was_chosen() {
+        let scratch = std::env::temp_dir().join(format!("untether-context-{}", std::process::id()));
+        std::fs::create_dir_all(&scratch).unwrap();
+        let command = |folder: &str, number: usize| {
+            let launch = Launch {
+                java: "/".to_owned(),
+                directory: "/".to_owned(),
+                class_path: vec!["classes".to_owned()],
+                properties: vec![(TEMPORARY.to_owned(), folder.to_owned())],
+                ..Launch::default()
+            };
+            let context = WorkerContext::new(&launch, &scratch).unwrap();
+            let own = scratch.join(format!("temporary-{number}"));
+            let command = context.command(Path::new("plan"), Path::new("results"), &own).unwrap();
+            let set: Vec<String> = command
+                .get_args()
+                .filter_map(|argument| argument.to_str()?.strip_prefix("-Djava.io.tmpdir=").map(str::to_owned))
+                .collect();
+            set
+        };
+        let (first, second) = (command("/tmp", 1), command("/tmp", 2));
+        assert!(first.len() == 1 && second.len() == 1 && first != second, "{first:?} {second:?}");
+        assert!(Path::new(&first[0]).is_dir());
+        assert_eq!(command("/project/target/tmp", 3), ["/project/target/tmp"]);
+        std::fs::remove_dir_all(&scratch).unwrap();
     }
 
     #[test]

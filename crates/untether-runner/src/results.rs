@@ -14,7 +14,10 @@ pub struct TestEnd {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResultEvent {
-    ClassStarted(String),
+    /// A class run begins, of so many lines of the plan.
+    ClassStarted {
+        lines: usize,
+    },
     ClassEnded(String),
     Started(String),
     Ended(TestEnd),
@@ -41,7 +44,7 @@ impl ResultReader {
 fn event(line: &str) -> Option<ResultEvent> {
     let fields: Vec<String> = line.split('\t').map(unescaped).collect();
     match fields.as_slice() {
-        [tag, class] if tag == "C" => Some(ResultEvent::ClassStarted(class.clone())),
+        [tag, _, lines] if tag == "C" => Some(ResultEvent::ClassStarted { lines: lines.parse().ok()? }),
         [tag, class] if tag == "E" => Some(ResultEvent::ClassEnded(class.clone())),
         [tag, id] if tag == "S" => Some(ResultEvent::Started(id.clone())),
         [tag, id, status, nanos, message] if tag == "T" => {
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn lines_are_read_however_they_are_cut() {
-        let text = "C\ta.B\nS\ta.B#c\nT\ta.B#c\tfailed\t12\tone\\ntwo\\tthree\\\\\nE\ta.B\nD\n";
+        let text = "C\ta.B\t1\nS\ta.B#c\nT\ta.B#c\tfailed\t12\tone\\ntwo\\tthree\\\\\nE\ta.B\nD\n";
         let whole = ResultReader::default().feed(text.as_bytes());
         let mut reader = ResultReader::default();
         let cut: Vec<ResultEvent> = text.as_bytes().chunks(3).flat_map(|chunk| reader.feed(chunk)).collect();

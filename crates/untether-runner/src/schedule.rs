@@ -129,7 +129,8 @@ impl Executor {
         fs::write(&plan, tests.join("\n") + "\n").map_err(|e| cannot_write(&plan, e))?;
         let file = File::create(&results).map_err(|e| cannot_write(&results, e))?;
         drop(file);
-        let mut command = self.context.command(&plan, &results);
+        let temporary = self.scratch.join(format!("temporary-{number}"));
+        let mut command = self.context.command(&plan, &results, &temporary)?;
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
         let part = match self.follow(tests, child, &results) {
@@ -147,6 +148,7 @@ impl Executor {
         // Nobody needs them any more; the folder goes with the run.
         let _ = fs::remove_file(&plan);
         let _ = fs::remove_file(&results);
+        let _ = fs::remove_dir_all(&temporary);
         part
     }
 
@@ -268,7 +270,10 @@ impl<'t> Runs<'t> {
 
     fn add(&mut self, event: ResultEvent) {
         match event {
-            ResultEvent::ClassStarted(_) => {}
+            ResultEvent::ClassStarted { lines } => {
+                let start = self.run.start;
+                self.run = start..(start + lines).min(self.tests.len());
+            }
             ResultEvent::Started(id) => {
                 if let Some(position) = self.position(&id).filter(|&position| self.verdicts[position].is_none()) {
                     self.is_out_of_order |= self.last_started.is_some_and(|last| position < last);
@@ -379,46 +384,54 @@ mod tests {
 
     #[test]
     fn invocations_count_together_and_the_worst_decides() {
-        let lines = "C\tA\nS\tA#m[1]\nT\tA#m[1]\tfailed\t1\tx\nS\tA#m[2]\nT\tA#m[2]\tpassed\t1\t\nE\tA\nD\n";
+        let lines = "C\tA\t2\nS\tA#m[1]\nT\tA#m[1]\tfailed\t1\tx\nS\tA#m[2]\nT\tA#m[2]\tpassed\t1\t\nE\tA\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n"], lines, None), [Status::Failed, Status::Missing]);
     }
 
     #[test]
     fn a_class_that_fails_fails_its_tests() {
-        let lines = "C\tA\nT\tA\tfailed\t0\tbeforeAll\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        let lines = "C\tA\t2\nT\tA\tfailed\t0\tbeforeAll\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Failed, Status::Failed, Status::Passed]);
     }
 
     #[test]
     fn a_jvm_that_dies_costs_its_class_run() {
-        let lines = "C\tA\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\n";
+        let lines = "C\tA\t3\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\n";
         let found = verdicts(&["A#m", "A#n", "A#o", "B#m"], lines, Some(Status::Died));
         assert_eq!(found, [Status::Passed, Status::Died, Status::Missing]);
     }
 
     #[test]
     fn what_happens_after_a_class_counts_for_its_last_test() {
-        let lines = "C\tA\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\nT\tA#n\tpassed\t1\t\nT\tA\tfailed\t0\tafterAll\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        let lines = "C\tA\t2\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\nT\tA#n\tpassed\t1\t\nT\tA\tfailed\t0\tafterAll\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Passed, Status::Failed, Status::Passed]);
     }
 
     #[test]
     fn a_class_that_does_not_keep_to_the_order_says_nothing() {
-        let lines = "C\tA\nS\tA#n\nT\tA#n\tpassed\t1\t\nS\tA#m\nT\tA#m\tfailed\t1\t\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        let lines = "C\tA\t2\nS\tA#n\nT\tA#n\tpassed\t1\t\nS\tA#m\nT\tA#m\tfailed\t1\t\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Missing, Status::Missing, Status::Passed]);
-        let rounds = "C\tA\nS\tA#m[0]\nT\tA#m[0]\tpassed\t1\t\nS\tA#n[0]\nT\tA#n[0]\tpassed\t1\t\nS\tA#m[1]\nT\tA#m[1]\tpassed\t1\t\nE\tA\nD\n";
+        let rounds = "C\tA\t2\nS\tA#m[0]\nT\tA#m[0]\tpassed\t1\t\nS\tA#n[0]\nT\tA#n[0]\tpassed\t1\t\nS\tA#m[1]\nT\tA#m[1]\tpassed\t1\t\nE\tA\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n"], rounds, None), [Status::Passed, Status::Passed]);
     }
 
     #[test]
+    fn classes_that_junit_nests_are_one_run() {
+        let lines =
+            "C\tA\t2\nT\tA\tfailed\t0\tbeforeAll\nE\tA\nC\tA$C\t1\nS\tA$C#n\nT\tA$C#n\tpassed\t1\t\nE\tA$C\nD\n";
+        let found = verdicts(&["A#m", "A$B#n", "A$C#n"], lines, None);
+        assert_eq!(found, [Status::Failed, Status::Failed, Status::Passed]);
+    }
+
+    #[test]
     fn a_class_that_cannot_be_loaded_costs_itself_only() {
-        let lines = "C\tA\nT\tA\tmissing\t0\tx\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        let lines = "C\tA\t1\nT\tA\tmissing\t0\tx\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
         assert_eq!(verdicts(&["A#m", "B#m"], lines, None), [Status::Missing, Status::Passed]);
     }
 
     #[test]
     fn the_same_class_may_run_twice() {
-        let lines = "C\tA\nS\tA#m\nT\tA#m\tpassed\t1\t\nE\tA\nC\tB\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nC\tA\nS\tA#m\nT\tA#m\tfailed\t1\t\nE\tA\nD\n";
+        let lines = "C\tA\t1\nS\tA#m\nT\tA#m\tpassed\t1\t\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nC\tA\t1\nS\tA#m\nT\tA#m\tfailed\t1\t\nE\tA\nD\n";
         assert_eq!(verdicts(&["A#m", "B#m", "A#m"], lines, None), [Status::Passed, Status::Passed, Status::Failed]);
     }
 }

@@ -48,7 +48,7 @@ pub(crate) enum Command {
   untether detect --classpath target/test-classes:target/classes:lib/junit.jar")]
 pub(crate) struct DetectArguments {
     /// Run without a build tool: the class path, with JUnit and the test classes
-    #[arg(long, value_name = "CP", required_unless_present = "build", conflicts_with = "build")]
+    #[arg(long, value_name = "CP", conflicts_with = "build")]
     pub(crate) classpath: Option<String>,
     /// A file with test classes or tests (pkg.Class#method), one per line, to run in that order
     #[arg(long, value_name = "FILE", requires = "classpath")]
@@ -68,9 +68,9 @@ pub(crate) struct DetectArguments {
     /// An option for the JVM; may be repeated
     #[arg(long, value_name = "OPTION", requires = "classpath", allow_hyphen_values = true)]
     pub(crate) jvm_arg: Vec<String>,
-    /// End the run after this many seconds and keep what was seen until then
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout: Option<u64>,
+    /// End the run after this long (such as 90s, 10m or 2h) and keep what was seen until then
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
     /// Do not show progress or the summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -95,6 +95,13 @@ pub(crate) enum Kind {
 pub(crate) enum Format {
     Table,
     Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    Table,
+    Json,
+    /// For Graphviz
     Dot,
 }
 
@@ -111,7 +118,7 @@ pub(crate) struct DepsArguments {
     pub(crate) kind: Vec<Kind>,
     /// The form of the output
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: Format,
+    pub(crate) format: GraphFormat,
 }
 
 #[derive(Debug, Args)]
@@ -154,7 +161,7 @@ pub(crate) struct RefineArguments {
     /// The form of the output
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
-    /// Do not show progress
+    /// Do not show progress or the summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -177,6 +184,7 @@ pub(crate) struct ReplayArguments {
     pub(crate) format: Format,
 }
 
+/// A number and its unit; seconds where there is none.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let seconds = match unit {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use untether_model::{DependencyKind, Finding, Role};
 use untether_store::{Store, StoredRun};
 
-use crate::arguments::{DepsArguments, Format, Kind};
+use crate::arguments::{DepsArguments, GraphFormat, Kind};
 use crate::error::Error;
 use crate::findings::{self, FindingView};
 use crate::view::{self, DependencyView, JSON_VERSION, TestView};
@@ -49,7 +49,7 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
         pairs.retain(|pair| view::is_named(&pair.from, test) || view::is_named(&pair.to, test));
     }
     match request.format {
-        Format::Json => {
+        GraphFormat::Json => {
             let document = Document {
                 version: JSON_VERSION,
                 tests: view::tests(&run),
@@ -58,12 +58,15 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
             };
             println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
         }
-        Format::Dot => print_dot(&pairs, manifest.as_deref().unwrap_or_default()),
-        Format::Table => {
+        GraphFormat::Dot => print_dot(&pairs, manifest.as_deref().unwrap_or_default()),
+        GraphFormat::Table => {
             if let Some(findings) = &manifest {
                 findings::print_table(findings, None);
             }
             if manifest.is_none() || !kinds.is_empty() {
+                if manifest.is_some() {
+                    println!();
+                }
                 print_table(&pairs);
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use untether_analysis::dependencies;
 use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind};
@@ -13,6 +13,7 @@ use untether_store::{NewRun, Store};
 
 use crate::arguments::DetectArguments;
 use crate::error::Error;
+use crate::findings::count;
 use crate::progress::Display;
 use crate::scratch::Scratch;
 
@@ -27,7 +28,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         launcher,
         config: &config,
         directory: &scratch.path,
-        timeout: request.timeout.map(Duration::from_secs),
+        timeout: request.timeout,
         captures_output: display.captures_output(),
     };
     let watched = watch(watch_request, |progress, output| display.update(progress, output));
@@ -40,7 +41,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         .map(untether_analysis::detect)
         .collect();
     if !detections.iter().any(|d| d.units.iter().any(|unit| unit.kind == UnitKind::Test)) {
-        return Err(no_tests(watched.traces.len(), watched.status, request, &detections));
+        return no_tests(watched.traces.len(), watched.status, request, &detections);
     }
     store.add_run(&NewRun {
         started_ms,
@@ -51,9 +52,10 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
     if !request.quiet {
         sum_up(&detections);
     }
-    if let (true, Some(seconds)) = (watched.has_timed_out, request.timeout) {
+    if let (true, Some(timeout)) = (watched.has_timed_out, request.timeout) {
         return Err(Error::Failed(format!(
-            "the tests did not end within {seconds} s and were killed; what they did until then was stored"
+            "the tests did not end within {} s and were killed; what they did until then was stored",
+            timeout.as_secs()
         )));
     }
     Ok(exit_code(watched.status))
@@ -61,6 +63,13 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
 
 fn launcher(request: &DetectArguments, directory: &Path) -> Result<(Launcher, Vec<String>), Error> {
     let Some(class_path) = &request.classpath else {
+        if request.build.is_empty() {
+            return Err(Error::Usage(
+                "nothing to run: give the command that runs the tests after '--', as in 'untether detect -- mvn test', or \
+                 --classpath to run them without a build tool"
+                    .to_owned(),
+            ));
+        }
         let mut command = Command::new(&request.build[0]);
         command.args(&request.build[1..]);
         return Ok((Launcher::BuildTool(command), request.build.clone()));
@@ -102,18 +111,30 @@ fn read_order(file: &Path) -> Result<Vec<String>, Error> {
     Ok(lines)
 }
 
-fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detections: &[Detection]) -> Error {
-    if let Some(note) = detections.iter().flat_map(|d| &d.notes).find(|note| note.kind == "unsupported") {
-        return Error::Failed(format!("this JVM cannot be watched: {}", note.text));
+/// Why there is nothing to store. A build that failed before its tests has said so itself.
+fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detections: &[Detection]) -> Result<u8, Error> {
+    let notes = || detections.iter().flat_map(|d| &d.notes);
+    if let Some(note) = notes().find(|note| note.kind == "unsupported") {
+        return Err(Error::Failed(format!("this JVM cannot be watched: {}", note.text)));
+    }
+    if let Some(note) = notes().find(|note| note.kind == "boundary") {
+        return Err(Error::Failed(format!("a mistake of untether's own kept it from seeing tests: {}", note.text)));
     }
     let end = match status.code() {
         Some(0) => "although it succeeded".to_owned(),
+        Some(code) if request.classpath.is_none() => {
+            eprintln!(
+                "untether: the command ended with exit code {code} before a test was seen; its own output says why. \
+                 Nothing was stored"
+            );
+            return Ok(exit_code(status));
+        }
         Some(code) => format!("and it ended with exit code {code}"),
         None => "and it was killed".to_owned(),
     };
     let hint = match (request.classpath.is_some(), jvms) {
         (true, _) => {
-            "are the test classes and their JUnit on the class path (for JUnit 5 also junit-platform-launcher and an engine)?"
+            "are the test classes and their JUnit on the class path? JUnit 5 also needs junit-platform-launcher and an engine"
         }
         (false, 0) => {
             "it started no test JVM that could be watched. Tests that run inside Maven's own JVM (forkCount=0) or in a daemon \
@@ -121,7 +142,7 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
         }
         (false, _) => "JVMs were started, but no JUnit 3, 4 or 5 test ran in them",
     };
-    Error::Failed(format!("no test was seen in the command, {end}: {hint}. Nothing was stored"))
+    Err(Error::Failed(format!("no test was seen in the command, {end}: {hint}. Nothing was stored")))
 }
 
 fn sum_up(detections: &[Detection]) {
@@ -144,19 +165,23 @@ fn sum_up(detections: &[Detection]) {
     let jvms = if detections.len() == 1 { "1 JVM".to_owned() } else { format!("{} JVMs", detections.len()) };
     eprintln!();
     eprintln!(
-        "untether: watched {tests} tests in {jvms}{}",
+        "untether: watched {} in {jvms}{}",
+        count(tests, "test", "tests"),
         if failed > 0 { format!(", {failed} failed") } else { String::new() }
     );
     if pairs.is_empty() {
         eprintln!("untether: no test read what another had written");
     } else {
         eprintln!(
-            "untether: {} of them read what others wrote: {} dependencies through {} static fields",
+            "untether: {} of them read what others wrote: {} through {}",
             dependent.len(),
-            pairs.len(),
-            roots.len()
+            count(pairs.len(), "dependency", "dependencies"),
+            count(roots.len(), "static field", "static fields")
         );
-        eprintln!("untether: next: 'untether deps' lists them, 'untether why WRITER READER' explains one");
+        eprintln!(
+            "untether: next: 'untether deps' lists them, 'untether why WRITER READER' explains one, 'untether refine' \
+             finds those that change an outcome"
+        );
     }
     warn(detections);
 }

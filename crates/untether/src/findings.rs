@@ -141,8 +141,9 @@ fn own_line(stack: &[StackLine]) -> Option<&StackLine> {
     stack.iter().find(|line| !LIBRARY.iter().any(|prefix| line.class.starts_with(prefix))).or(stack.first())
 }
 
-fn place(stack: &[StackLine]) -> String {
-    own_line(stack).map_or_else(|| "an unknown place".to_owned(), ToString::to_string)
+/// Where something happens, after words that say what; nothing where that is not known.
+fn place(words: &str, stack: &[StackLine]) -> Option<String> {
+    own_line(stack).map(|line| format!("{words} {line}"))
 }
 
 /// What could be done about it.
@@ -157,20 +158,22 @@ pub(crate) fn fix(finding: &Finding) -> String {
     if let Some(known) = known_fix(channel) {
         return known;
     }
-    let written = place(&channel.write);
-    let read = place(&channel.read);
     match finding.role {
-        Role::Brittle => format!(
-            "set {} up in {} itself, before it is read at {read}, as is done at {written}",
-            channel.root, finding.test
-        ),
+        Role::Brittle => {
+            let places = [place("before it is read at", &channel.read), place("as is done at", &channel.write)];
+            let places: String = places.into_iter().flatten().map(|place| format!(", {place}")).collect();
+            format!("set {} up in {} itself{places}", channel.root, finding.test)
+        }
         Role::Victim => {
             let by = match finding.cleaners.first() {
                 Some(cleaner) => format!(", as {cleaner} does"),
                 None => String::new(),
             };
+            let places = [place("it is written at", &channel.write), place("read at", &channel.read)];
+            let places = places.into_iter().flatten().collect::<Vec<_>>().join(", and ");
+            let places = if places.is_empty() { places } else { format!(" ({places})") };
             format!(
-                "reset {} after {} (it is written at {written}, and read at {read}){by}",
+                "reset {} after {}{places}{by}",
                 channel.root,
                 finding.others().last().map_or("the polluter", String::as_str)
             )
@@ -195,5 +198,6 @@ fn known_fix(channel: &Channel) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("{by} (written at {})", place(&channel.write)))
+    let written = place("written at", &channel.write).map(|place| format!(" ({place})"));
+    Some(format!("{by}{}", written.unwrap_or_default()))
 }

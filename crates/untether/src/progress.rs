@@ -78,6 +78,10 @@ pub(crate) struct RefineDisplay {
     executions: usize,
     schedules: usize,
     phase: Phase,
+    /// When the search began and how many schedules there had been, for an estimate.
+    search: Option<(Instant, usize)>,
+    /// How many schedules there will be at least, as far as is known.
+    goal: usize,
 }
 
 impl RefineDisplay {
@@ -91,11 +95,17 @@ impl RefineDisplay {
             executions: 0,
             schedules: 0,
             phase: Phase::Reference,
+            search: None,
+            goal: 0,
         }
     }
 
     pub(crate) fn phase(&mut self, phase: Phase) {
         self.phase = phase;
+        if let Phase::Searching { left } = phase {
+            self.goal = self.schedules + left;
+            self.search.get_or_insert((Instant::now(), self.schedules));
+        }
         self.show();
     }
 
@@ -108,8 +118,7 @@ impl RefineDisplay {
     fn show(&mut self) {
         let phase = match self.phase {
             Phase::Reference => "running the original order".to_owned(),
-            Phase::Searching { left: 0 } => "trying other orders".to_owned(),
-            Phase::Searching { left } => format!("trying other orders, at least {left} more"),
+            Phase::Searching { .. } => format!("trying other orders{}", self.estimate()),
             Phase::Explaining { left } => format!("explaining what differs, {left} to go"),
         };
         let text = format!("{phase} (schedules: {}, test executions: {})", self.schedules, self.executions);
@@ -121,11 +130,29 @@ impl RefineDisplay {
         }
     }
 
+    /// What is left of the search, at the pace so far.
+    fn estimate(&self) -> String {
+        let left = self.goal.saturating_sub(self.schedules);
+        let Some((began, before)) = self.search.filter(|_| left > 0) else { return String::new() };
+        match u32::try_from(self.schedules - before) {
+            Ok(done) if done > 0 => {
+                let seconds = began.elapsed().as_secs_f64() / f64::from(done) * left as f64;
+                format!(", at least {left} more in {}", duration(seconds))
+            }
+            _ => format!(", at least {left} more"),
+        }
+    }
+
     pub(crate) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
     }
+}
+
+/// A length of time as people say it.
+fn duration(seconds: f64) -> String {
+    if seconds < 90.0 { format!("{} s", seconds.ceil()) } else { format!("{} min", (seconds / 60.0).ceil()) }
 }
 
 fn text(progress: &Progress) -> String {

@@ -94,13 +94,15 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     outcome?;
     match request.format {
         Format::Json => findings::print_json(&result)?,
-        Format::Table | Format::Dot => {
+        Format::Table => {
             if result.findings.is_empty() && !result.is_complete {
                 println!("nothing was found before the time was over");
             } else {
                 findings::print_table(&result.findings, baseline.map(|_| &new));
             }
-            sum_up(&result, request.budget);
+            if !request.quiet {
+                sum_up(&result, request.budget);
+            }
         }
     }
     Ok(match request.fail_on {
@@ -183,7 +185,8 @@ fn refine_jvm(
     result.cost.jvm_starts += cost.jvm_starts;
     for mut finding in refinement.findings {
         let has_time = limits.deadline.is_none_or(|deadline| Instant::now() < deadline);
-        if finding.resources.is_empty() && has_time {
+        let is_known = finding.resources.first().is_some_and(|c| !c.write.is_empty() && !c.read.is_empty());
+        if !is_known && has_time {
             // The finding holds, whether it can be named or not.
             let _ = name_channels(&mut finding, &detection.launch, folder, request.test_timeout);
         }
@@ -195,7 +198,8 @@ fn refine_jvm(
     Ok(refinement.stopped)
 }
 
-/// In the original order the tests did not touch each other: the proof itself is watched to see where they do.
+/// In the original order the tests did not touch each other, or the reader came before the writer: they are watched
+/// in the order of the finding to see where they meet.
 fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test: Duration) -> Result<(), Error> {
     let folder = folder.join(&finding.id);
     std::fs::create_dir_all(&folder)
@@ -217,11 +221,15 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
     )?;
     for trace in &watched.traces {
         let detection = untether_analysis::detect(trace);
-        finding.resources = Evidence::new(&detection).channels_named(finding.others(), &finding.test);
-        if !finding.resources.is_empty() {
-            break;
+        for seen in Evidence::new(&detection).channels_named(finding.others(), &finding.test) {
+            match finding.resources.iter_mut().find(|known| known.name == seen.name) {
+                Some(known) => *known = seen,
+                None => finding.resources.push(seen),
+            }
         }
     }
+    // What is known best comes first.
+    finding.resources.sort_by_key(|channel| channel.write.is_empty() || channel.read.is_empty());
     Ok(())
 }
 

@@ -4,6 +4,8 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,34 +29,53 @@ final class Platform {
         return Class.forName(name, true, loader);
     }
 
-    /** Runs the classes in one go; of those with methods only these, in their order. */
-    void run(Map<Class<?>, List<String>> classes) throws Throwable {
-        Class<?> selectors = type("org.junit.platform.engine.discovery.DiscoverySelectors");
+    /** Runs whole classes in one go. */
+    void runClasses(Collection<Class<?>> classes) throws Throwable {
         List<Object> selected = new ArrayList<>();
-        for (Map.Entry<Class<?>, List<String>> entry : classes.entrySet()) {
-            Class<?> owner = entry.getKey();
-            if (entry.getValue().isEmpty()) {
-                selected.add(selectors.getMethod("selectClass", Class.class).invoke(null, owner));
+        for (Class<?> each : classes) {
+            selected.add(selectors().getMethod("selectClass", Class.class).invoke(null, each));
+        }
+        Class<?> builderType = type(CORE + "LauncherDiscoveryRequestBuilder");
+        execute(builderType, builder(builderType, selected));
+    }
+
+    /** Runs tests, given as {@code class#method}, of one class and those nested in it, in this order. */
+    void runMethods(List<String> tests) throws Throwable {
+        List<Object> selected = new ArrayList<>();
+        for (String test : tests) {
+            int hash = test.indexOf('#');
+            if (hash < 0) {
+                continue;
             }
-            for (String name : entry.getValue()) {
-                for (Method method : methods(owner, name)) {
-                    selected.add(selectors.getMethod("selectMethod", Class.class, Method.class)
-                            .invoke(null, owner, method));
-                }
+            Class<?> owner = Class.forName(test.substring(0, hash), false, loader);
+            for (Method method : methods(owner, test.substring(hash + 1))) {
+                selected.add(selectors().getMethod("selectMethod", Class.class, Method.class)
+                        .invoke(null, owner, method));
             }
         }
         Class<?> builderType = type(CORE + "LauncherDiscoveryRequestBuilder");
-        Object builder = builderType.getMethod("request").invoke(null);
-        builderType.getMethod("selectors", List.class).invoke(builder, selected);
-        if (classes.values().stream().anyMatch(methods -> !methods.isEmpty())) {
-            // The order of a class run means nothing if its tests run side by side.
-            builderType.getMethod("configurationParameter", String.class, String.class)
-                    .invoke(builder, "junit.jupiter.execution.parallel.enabled", "false");
-        }
+        Object builder = builder(builderType, selected);
+        // The order of a class run means nothing if its tests run side by side.
+        builderType.getMethod("configurationParameter", String.class, String.class)
+                .invoke(builder, "junit.jupiter.execution.parallel.enabled", "false");
         Class<?> anyFilter = type("org.junit.platform.engine.Filter");
         Object filters = java.lang.reflect.Array.newInstance(anyFilter, 1);
-        java.lang.reflect.Array.set(filters, 0, orderFilter(classes));
+        java.lang.reflect.Array.set(filters, 0, orderFilter(tests));
         builderType.getMethod("filters", filters.getClass()).invoke(builder, filters);
+        execute(builderType, builder);
+    }
+
+    private Class<?> selectors() throws ClassNotFoundException {
+        return type("org.junit.platform.engine.discovery.DiscoverySelectors");
+    }
+
+    private static Object builder(Class<?> type, List<Object> selected) throws ReflectiveOperationException {
+        Object builder = type.getMethod("request").invoke(null);
+        type.getMethod("selectors", List.class).invoke(builder, selected);
+        return builder;
+    }
+
+    private void execute(Class<?> builderType, Object builder) throws ReflectiveOperationException {
         Object request = builderType.getMethod("build").invoke(builder);
         Class<?> requestType = type("org.junit.platform.launcher.LauncherDiscoveryRequest");
         Class<?> listenerType = type("org.junit.platform.launcher.TestExecutionListener");
@@ -96,13 +117,13 @@ final class Platform {
 
     // ---- the order of methods, whatever the class asks for
 
-    private Object orderFilter(Map<Class<?>, List<String>> classes) throws ReflectiveOperationException {
+    private Object orderFilter(List<String> tests) throws ReflectiveOperationException {
         Class<?> filterType = type("org.junit.platform.launcher.PostDiscoveryFilter");
         Object included = type("org.junit.platform.engine.FilterResult")
                 .getMethod("included", String.class)
                 .invoke(null, "");
         Predicate<Object> sorted = descriptor -> {
-            sortChildren(descriptor, classes);
+            sortChildren(descriptor, tests);
             return true;
         };
         return Proxy.newProxyInstance(loader, new Class<?>[] {filterType}, (proxy, method, arguments) -> {
@@ -118,28 +139,20 @@ final class Platform {
         });
     }
 
-    private void sortChildren(Object descriptor, Map<Class<?>, List<String>> classes) {
+    private void sortChildren(Object descriptor, List<String> tests) {
         try {
             Class<?> type = type("org.junit.platform.engine.TestDescriptor");
             String id = type.getMethod("getUniqueId").invoke(descriptor).toString();
-            List<String> order = null;
-            for (Map.Entry<Class<?>, List<String>> entry : classes.entrySet()) {
-                if (entry.getKey().getName().equals(className(id))) {
-                    order = entry.getValue();
-                }
-            }
-            if (order == null || order.isEmpty() || methodStart(id) >= 0) {
+            if (className(id) == null || methodStart(id) >= 0) {
                 return;
             }
             List<Object> children = new ArrayList<>((Collection<?>) type.getMethod("getChildren").invoke(descriptor));
-            List<String> wanted = order;
-            Method uniqueId = type.getMethod("getUniqueId");
-            List<Object> ordered = new ArrayList<>(children);
-            List<Integer> positions = new ArrayList<>();
+            Map<Object, Integer> ranks = new IdentityHashMap<>();
             for (Object child : children) {
-                positions.add(wanted.indexOf(methodName(uniqueId.invoke(child).toString())));
+                ranks.put(child, rank(type, child, tests));
             }
-            ordered.sort((a, b) -> Integer.compare(positions.get(children.indexOf(a)), positions.get(children.indexOf(b))));
+            List<Object> ordered = new ArrayList<>(children);
+            ordered.sort(Comparator.comparing(ranks::get));
             for (Object child : children) {
                 type.getMethod("removeChild", type).invoke(descriptor, child);
             }
@@ -149,6 +162,20 @@ final class Platform {
         } catch (ReflectiveOperationException unexpected) {
             throw new IllegalStateException(unexpected);
         }
+    }
+
+    /** Where the descriptor's first test stands in the list. */
+    private static int rank(Class<?> type, Object descriptor, List<String> tests) throws ReflectiveOperationException {
+        String id = type.getMethod("getUniqueId").invoke(descriptor).toString();
+        if (methodStart(id) >= 0) {
+            int at = tests.indexOf(className(id) + "#" + methodName(id));
+            return at < 0 ? tests.size() : at;
+        }
+        int first = tests.size();
+        for (Object child : (Collection<?>) type.getMethod("getChildren").invoke(descriptor)) {
+            first = Math.min(first, rank(type, child, tests));
+        }
+        return first;
     }
 
     // ---- events

@@ -1,18 +1,22 @@
 package untether;
 
+import java.lang.annotation.Annotation;
+import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
 
 /**
  * Runs tests of the class path without a build tool: {@code Worker PLAN [RESULTS]}.
  *
  * <p>The plan has one test class per line, or one test as {@code class#method}; neighbouring lines of one
- * class form one class run: exactly these methods, in this order, with the class's fixtures around them.
+ * class and of the classes that JUnit nests in it form one class run: exactly these methods, in this order, with
+ * the class's fixtures around them.
  * {@link Results} describes what is written. Test frameworks are reached by reflection only: the worker is
  * on the boot class path, where no library is.
  */
@@ -61,63 +65,100 @@ public final class Worker {
 
     private void run(List<String> plan) throws Throwable {
         // Neighbouring whole classes that the Platform executes in one go, as a build tool would.
-        Map<Class<?>, List<String>> whole = new LinkedHashMap<>();
+        Set<Class<?>> whole = new LinkedHashSet<>();
         int at = 0;
         while (at < plan.size()) {
             String name = className(plan.get(at));
+            int start = at;
             List<String> methods = new ArrayList<>();
-            while (at < plan.size() && className(plan.get(at)).equals(name)) {
-                String line = plan.get(at++);
+            for (; at < plan.size() && className(plan.get(at)).equals(name); at++) {
+                String line = plan.get(at);
                 if (line.indexOf('#') >= 0) {
                     methods.add(line.substring(line.indexOf('#') + 1));
                 }
             }
             Class<?> type = find(name);
-            if (type == null) {
-                System.err.println("untether: cannot load test class " + name);
-                flush(whole);
-                results.classStarted(name);
-                results.failed(name, "missing", new ClassNotFoundException(name));
-                results.classEnded(name);
-                continue;
-            }
-            boolean isOld = JUnit4.isTestClass(type, loader);
-            if (methods.isEmpty() && hasPlatform && (hasVintage || !isOld)) {
-                if (whole.containsKey(type)) {
+            boolean isOld = type != null && JUnit4.isTestClass(type, loader);
+            if (type != null && methods.isEmpty() && hasPlatform && (hasVintage || !isOld)) {
+                if (whole.contains(type)) {
                     flush(whole);
                 }
-                whole.put(type, methods);
+                whole.add(type);
                 continue;
             }
             flush(whole);
-            if (isOld || hasPlatform) {
-                runClass(type, methods, isOld);
-            } else {
-                results.classStarted(name);
-                results.failed(name, "missing", null);
-                results.classEnded(name);
+            if (type != null && !isOld && hasPlatform) {
+                at = endOfFamily(plan, start, type);
             }
+            results.classStarted(name, at - start);
+            if (type == null) {
+                System.err.println("untether: cannot load test class " + name);
+                results.failed(name, "missing", new ClassNotFoundException(name));
+            } else if (!isOld && hasPlatform) {
+                platform().runMethods(plan.subList(start, at));
+            } else if (!isOld) {
+                results.failed(name, "missing", null);
+            } else if (!methods.isEmpty() && JUnit3.isTestClass(type, loader)) {
+                new JUnit3(loader, results).run(type, methods);
+            } else {
+                new JUnit4(loader, results).run(type, methods);
+            }
+            results.classEnded(name);
         }
         flush(whole);
     }
 
-    private void runClass(Class<?> type, List<String> methods, boolean isOld) throws Throwable {
-        results.classStarted(type.getName());
-        if (!isOld) {
-            Map<Class<?>, List<String>> one = new LinkedHashMap<>();
-            one.put(type, methods);
-            platform().run(one);
-        } else if (!methods.isEmpty() && JUnit3.isTestClass(type, loader)) {
-            new JUnit3(loader, results).run(type, methods);
-        } else {
-            new JUnit4(loader, results).run(type, methods);
+    /**
+     * The end of the lines whose classes JUnit nests in one, as long as no nested class would have to be entered
+     * a second time.
+     */
+    private int endOfFamily(List<String> plan, int start, Class<?> first) {
+        List<Class<?>> last = family(first);
+        Set<Class<?>> entered = new HashSet<>(last);
+        int at = start + 1;
+        for (; at < plan.size() && plan.get(at).indexOf('#') >= 0; at++) {
+            Class<?> type = find(className(plan.get(at)));
+            List<Class<?>> next = type == null ? new ArrayList<>() : family(type);
+            boolean isRelated = !next.isEmpty() && next.get(next.size() - 1) == last.get(last.size() - 1);
+            for (Class<?> each : next) {
+                isRelated &= !entered.contains(each) || last.contains(each);
+            }
+            if (!isRelated) {
+                break;
+            }
+            entered.addAll(next);
+            last = next;
         }
-        results.classEnded(type.getName());
+        return at;
     }
 
-    private void flush(Map<Class<?>, List<String>> whole) throws Throwable {
+    /** The class and those that JUnit nests it in, innermost first. */
+    private static List<Class<?>> family(Class<?> type) {
+        List<Class<?>> family = new ArrayList<>();
+        Class<?> each = type;
+        family.add(each);
+        while (isNested(each)) {
+            each = each.getDeclaringClass();
+            family.add(each);
+        }
+        return family;
+    }
+
+    private static boolean isNested(Class<?> type) {
+        if (type.getDeclaringClass() == null || Modifier.isStatic(type.getModifiers())) {
+            return false;
+        }
+        for (Annotation annotation : type.getAnnotations()) {
+            if (annotation.annotationType().getName().equals("org.junit.jupiter.api.Nested")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void flush(Set<Class<?>> whole) throws Throwable {
         if (!whole.isEmpty()) {
-            platform().run(whole);
+            platform().runClasses(whole);
             whole.clear();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use untether_model::{AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of};
+use untether_model::{AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, outermost};
 
 /// A test by its position in the original order.
 pub(crate) type Test = usize;
@@ -45,6 +45,11 @@ fn remoteness(root: &str) -> usize {
         "java.lang.System.props" => 1,
         _ => 2,
     }
+}
+
+/// Whether the class is that one or nested in it.
+fn is_within(class: &str, outer: &str) -> bool {
+    class.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
 }
 
 /// A test's method: invocations of one method are run together.
@@ -97,7 +102,7 @@ impl<'d> Evidence<'d> {
     fn test_of(&self, unit: &Unit) -> Option<Test> {
         match unit.kind {
             UnitKind::Test => self.test(method_of(&unit.name)),
-            UnitKind::Class => self.tests.iter().position(|test| class_of(test) == unit.name),
+            UnitKind::Class => self.tests.iter().position(|test| is_within(class_of(test), &unit.name)),
         }
     }
 
@@ -193,8 +198,9 @@ impl<'d> Evidence<'d> {
         self.writers_of(reader).into_iter().map(|writer| self.tests[writer].as_str()).collect()
     }
 
+    /// The class in whose class runs the test takes part: classes that are nested run with the outer one.
     pub(crate) fn class(&self, test: Test) -> &str {
-        class_of(&self.tests[test])
+        outermost(class_of(&self.tests[test]))
     }
 
     /// Everything that `test` got from others in the original order, directly or through them.
@@ -225,8 +231,9 @@ impl<'d> Evidence<'d> {
                 .units
                 .iter()
                 .enumerate()
-                .filter(move |(_, unit)| {
-                    self.test_of(unit) == Some(test) && (unit.kind == UnitKind::Test || unit.name == self.class(test))
+                .filter(move |(_, unit)| match unit.kind {
+                    UnitKind::Test => self.test_of(unit) == Some(test),
+                    UnitKind::Class => is_within(class_of(&self.tests[test]), &unit.name),
                 })
                 .map(|(number, _)| number)
                 .collect::<BTreeSet<usize>>()

@@ -367,7 +367,8 @@ impl Search for Guided {
                     }
                     writers.values().copied().max().unwrap_or(0)
                 };
-                return (batch, most + self.without_source.len());
+                let left = batch.len() + most + self.without_source.len();
+                return (batch, left);
             }
         }
         (Vec::new(), 0)

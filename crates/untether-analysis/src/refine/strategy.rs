@@ -62,7 +62,7 @@ impl std::fmt::Display for Strategy {
 
 /// A search that is under way.
 pub(crate) trait Search {
-    /// The next schedules, to be run in any order, and how many are expected after them. None: it is over.
+    /// The next schedules, to be run in any order, and how many are expected from them on. None: it is over.
     fn propose(&mut self, evidence: &Evidence<'_>) -> (Vec<Vec<Test>>, usize);
 }
 
@@ -146,8 +146,9 @@ impl<I> Listed<I> {
 
 impl<I: Iterator<Item = Vec<Test>>> Search for Listed<I> {
     fn propose(&mut self, _evidence: &Evidence<'_>) -> (Vec<Vec<Test>>, usize) {
-        let batch = self.left.by_ref().take(self.at_once).collect();
-        (batch, self.left.size_hint().0)
+        let batch: Vec<Vec<Test>> = self.left.by_ref().take(self.at_once).collect();
+        let left = batch.len() + self.left.size_hint().0;
+        (batch, left)
     }
 }
 
