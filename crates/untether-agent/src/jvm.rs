@@ -112,14 +112,15 @@ impl Jvmti {
         }
     }
 
-    /// Fills `buffer` with the calling thread's innermost frames.
-    pub(crate) fn stack(&self, buffer: &mut [RawFrame]) -> usize {
+    /// Fills `buffer` with the calling thread's frames from the given depth on, innermost first.
+    pub(crate) fn stack(&self, depth: usize, buffer: &mut [RawFrame]) -> usize {
         let mut frames = [jvmtiFrameInfo::default(); 64];
         let most = buffer.len().min(frames.len());
         let mut count = 0;
         // SAFETY: the buffer has room for `most` frames; a null thread is the calling one.
-        let is_ok =
-            unsafe { call!(self, GetStackTrace, ptr::null_mut(), 0, most as i32, frames.as_mut_ptr(), &mut count) };
+        let is_ok = unsafe {
+            call!(self, GetStackTrace, ptr::null_mut(), depth as i32, most as i32, frames.as_mut_ptr(), &mut count)
+        };
         let count = if is_ok { count.max(0) as usize } else { 0 };
         for (to, from) in buffer.iter_mut().zip(&frames[..count]) {
             *to = RawFrame { method: from.method as usize, location: from.location };

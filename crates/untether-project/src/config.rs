@@ -88,6 +88,7 @@ mod tests {
     fn the_defaults_are_valid_and_keep_what_tests_can_change() {
         let config = Config::load(Path::new("/nonexistent")).unwrap();
         assert!(config.ignore.matches("java.util.HashMap.modCount"));
+        assert!(config.ignore.matches("java.lang.System.initialErrStream"));
         assert!(!config.ignore.matches("java.lang.System.props"));
         assert!(!config.ignore.matches("java.util.Locale.defaultLocale"));
         assert!(!config.ignore.matches("java.util.TimeZone.defaultTimeZone"));
