@@ -11,6 +11,8 @@ pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Note, Refusal, Resource, Unit, UnitKind,
 };
 pub use launch::Launch;
-pub use refinement::{Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict, class_of, outermost};
+pub use refinement::{
+    Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict, class_of, is_within, outermost,
+};
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
 pub use verdict::Status;

@@ -29,6 +29,11 @@ pub fn outermost(class: &str) -> &str {
     class.split('$').next().unwrap_or(class)
 }
 
+/// Whether the class is that one or nested in it.
+pub fn is_within(class: &str, outer: &str) -> bool {
+    class.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
+}
+
 /// What became of one test of a schedule: the worst of its invocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -92,6 +97,9 @@ pub struct Finding {
     /// Tests that undo the polluters' doing when they run between them and the victim.
     pub cleaners: Vec<String>,
     pub resources: Vec<Channel>,
+    /// Whether the tests were watched in the order of the finding and no field was seen between them.
+    #[serde(default)]
+    pub is_outside_heap: bool,
     pub outcome: Contrast,
     /// Run in a fresh JVM, this shows the violated outcome.
     pub schedule: Vec<String>,

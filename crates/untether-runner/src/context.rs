@@ -142,6 +142,17 @@ impl WorkerContext {
         &self.class_path
     }
 
+    /// What decides, besides classes, what a test comes to: the JVM's options, and what it takes from the environment.
+    pub fn settings(&self) -> Vec<&str> {
+        const MATTERING: &[&str] = &["TZ", "LANG", "LC_ALL", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+        let environment = self.environment.iter().filter(|(name, _)| MATTERING.contains(&name.as_str()));
+        self.options
+            .iter()
+            .map(String::as_str)
+            .chain(environment.flat_map(|(name, value)| [name.as_str(), value.as_str()]))
+            .collect()
+    }
+
     /// A JVM that runs the schedule, for being watched.
     pub fn watchable(&self, schedule: &Schedule, scratch: &Path) -> Result<Command, RunnerError> {
         let plan = scratch.join("watched-plan");

@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use untether_model::{Observation, Schedule, Status, Verdict, class_of};
+use untether_model::{Observation, Schedule, Status, Verdict, class_of, is_within};
 
 use crate::context::WorkerContext;
 use crate::error::RunnerError;
@@ -105,7 +105,9 @@ impl Executor {
                 let goes_on = match execution {
                     Ok(Execution::Ended(observation)) => each(number, observation),
                     Ok(Execution::OutOfTime) => {
-                        result = Ok(Execution::OutOfTime);
+                        if result.is_ok() {
+                            result = Ok(Execution::OutOfTime);
+                        }
                         false
                     }
                     Err(error) => {
@@ -233,8 +235,8 @@ struct Runs<'t> {
     /// The tests of the class run that is under way.
     run: std::ops::Range<usize>,
     open: Option<String>,
-    /// What happened to the class as a whole.
-    class_failure: Option<TestEnd>,
+    /// What happened to its classes as a whole.
+    class_failures: Vec<TestEnd>,
     /// The last test of the run that was started for the first time, and whether an earlier one came after it.
     last_started: Option<usize>,
     is_out_of_order: bool,
@@ -248,7 +250,7 @@ impl<'t> Runs<'t> {
             verdicts: vec![None; tests.len()],
             run: 0..0,
             open: None,
-            class_failure: None,
+            class_failures: Vec::new(),
             last_started: None,
             is_out_of_order: false,
             is_done: false,
@@ -262,7 +264,7 @@ impl<'t> Runs<'t> {
         let class = self.tests.get(start).map(|test| class_of(test));
         let length = self.tests[start..].iter().take_while(|test| Some(class_of(test)) == class).count();
         self.run = start..start + length;
-        self.class_failure = None;
+        self.class_failures.clear();
         self.open = None;
         self.last_started = None;
         self.is_out_of_order = false;
@@ -301,8 +303,8 @@ impl<'t> Runs<'t> {
 
     fn end(&mut self, end: TestEnd) {
         let Some(position) = self.position(&end.id) else {
-            if end.status != Status::Passed && self.class_failure.is_none() {
-                self.class_failure = Some(end);
+            if end.status != Status::Passed {
+                self.class_failures.push(end);
             }
             return;
         };
@@ -319,24 +321,37 @@ impl<'t> Runs<'t> {
         }
     }
 
-    /// Tests of the run that never started share what happened to their class; what happened after all of them
-    /// counts for the last.
+    /// Tests of the run that never started share what happened to their class, or to one around it; what happened
+    /// after all of its tests counts for the last.
     fn settle_run(&mut self) {
-        let failure = self.class_failure.take();
-        let (status, message) = failure.map_or((Status::Missing, String::new()), |end| (end.status, end.message));
-        let mut has_open = false;
-        for position in self.run.clone() {
-            if self.verdicts[position].is_none() {
-                has_open = true;
-                self.verdicts[position] = Some(Verdict { status, nanos: 0, message: message.clone() });
+        for TestEnd { id, status, message, .. } in std::mem::take(&mut self.class_failures) {
+            let is_meant = |position: &usize| is_within(class_of(&self.tests[*position]), class_of(&id));
+            let mut positions: Vec<usize> = self.run.clone().filter(is_meant).collect();
+            if positions.is_empty() {
+                // Runners have names of their own for parts of a class.
+                positions = self.run.clone().collect();
+            }
+            let mut has_open = false;
+            for &position in &positions {
+                if self.verdicts[position].is_none() {
+                    has_open = true;
+                    self.verdicts[position] = Some(Verdict { status, nanos: 0, message: message.clone() });
+                }
+            }
+            if !has_open
+                && status == Status::Failed
+                && let Some(&last) = positions.last()
+                && let Some(verdict) = self.verdicts[last].as_mut().filter(|verdict| verdict.status < status)
+            {
+                *verdict = Verdict { status, nanos: verdict.nanos, message: format!("after the class: {message}") };
             }
         }
-        if !has_open
-            && status == Status::Failed
-            && let Some(last) = self.run.clone().next_back()
-            && let Some(verdict) = self.verdicts[last].as_mut().filter(|verdict| verdict.status < status)
-        {
-            *verdict = Verdict { status, nanos: verdict.nanos, message: format!("after the class: {message}") };
+        for position in self.run.clone() {
+            self.verdicts[position].get_or_insert(Verdict {
+                status: Status::Missing,
+                nanos: 0,
+                message: String::new(),
+            });
         }
         if self.is_out_of_order {
             // What its runner made of the schedule proves nothing about the schedule.
@@ -421,6 +436,14 @@ mod tests {
             "C\tA\t2\nT\tA\tfailed\t0\tbeforeAll\nE\tA\nC\tA$C\t1\nS\tA$C#n\nT\tA$C#n\tpassed\t1\t\nE\tA$C\nD\n";
         let found = verdicts(&["A#m", "A$B#n", "A$C#n"], lines, None);
         assert_eq!(found, [Status::Failed, Status::Failed, Status::Passed]);
+    }
+
+    #[test]
+    fn what_happens_to_a_nested_class_is_not_its_neighbours_affair() {
+        let after = "C\tA$B\t2\nS\tA$B#x\nT\tA$B#x\tpassed\t1\t\nT\tA$B\tfailed\t0\tafterAll\nS\tA#m\nT\tA#m\tpassed\t1\t\nE\tA$B\nD\n";
+        assert_eq!(verdicts(&["A$B#x", "A#m"], after, None), [Status::Failed, Status::Passed]);
+        let before = "C\tA$B\t2\nT\tA$B\tfailed\t0\tbeforeAll\nT\tA$C\tskipped\t0\t\nE\tA$B\nD\n";
+        assert_eq!(verdicts(&["A$B#x", "A$C#y"], before, None), [Status::Failed, Status::Skipped]);
     }
 
     #[test]

@@ -47,8 +47,16 @@ impl StoredRefinement {
         StoredRefinement { started_ms, strategy, is_complete: true, ..Self::default() }
     }
 
-    /// This one, with what a later one found about the tests that it looked at.
+    /// Whether it found whatever that strategy would have.
+    pub fn covers(&self, strategy: &str) -> bool {
+        self.strategy == "guided" || self.strategy == strategy
+    }
+
+    /// This one, with what a later one found about some tests, those that it has fingerprints of. One that is weaker or
+    /// was cut short takes nothing back.
     pub fn updated_by(&self, later: &StoredRefinement) -> Self {
+        let takes_back = later.is_complete && later.covers(&self.strategy);
+        let is_kept = |test: &String| !later.fingerprints.contains_key(test);
         let mut merged = StoredRefinement {
             started_ms: later.started_ms,
             findings: Vec::new(),
@@ -56,9 +64,23 @@ impl StoredRefinement {
             launch_of: BTreeMap::new(),
             ..self.clone()
         };
-        merged.take_over(self, |finding| !later.fingerprints.contains_key(&finding.test));
         merged.take_over(later, |_| true);
-        merged.fingerprints.extend(later.fingerprints.clone());
+        merged.take_over(self, |finding| !takes_back || is_kept(&finding.test));
+        if takes_back {
+            merged.fingerprints.extend(later.fingerprints.clone());
+        }
+        for (names, new) in [
+            (&mut merged.nondeterministic, &later.nondeterministic),
+            (&mut merged.unconfirmed, &later.unconfirmed),
+            (&mut merged.differing, &later.differing),
+        ] {
+            names.retain(|test| !new.contains(test) && (!takes_back || is_kept(test)));
+            names.extend(new.iter().cloned());
+        }
+        // What was looked at without a check is accepted.
+        let is_looked_at = |id: &String| later.findings.iter().any(|finding| &finding.id == id);
+        merged.rejected.retain(|id| !is_looked_at(id));
+        merged.rejected.extend(later.rejected.iter().cloned());
         merged
     }
 
@@ -158,5 +180,82 @@ impl Store {
             |row| row.get::<_, String>(0),
             |content| self.parse(&content),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use untether_model::{Contrast, Role, Status};
+
+    use super::*;
+
+    fn finding(id: &str, test: &str) -> Finding {
+        Finding {
+            id: id.to_owned(),
+            test: test.to_owned(),
+            role: Role::Brittle,
+            setters: vec!["s".to_owned()],
+            polluters: Vec::new(),
+            alternatives: Vec::new(),
+            cleaners: Vec::new(),
+            resources: Vec::new(),
+            is_outside_heap: false,
+            outcome: Contrast { reference: Status::Passed, violated: Status::Failed, message: String::new() },
+            schedule: vec![test.to_owned()],
+            counter_schedule: vec!["s".to_owned(), test.to_owned()],
+        }
+    }
+
+    fn refinement(strategy: &str, findings: &[(&str, &str)], tests: &[&str]) -> StoredRefinement {
+        let mut refinement = StoredRefinement::begun(1, strategy.to_owned());
+        for (id, test) in findings {
+            refinement.add_finding(finding(id, test), &Launch::default());
+        }
+        refinement.fingerprints = tests.iter().map(|test| ((*test).to_owned(), "new".to_owned())).collect();
+        refinement
+    }
+
+    fn ids(refinement: &StoredRefinement) -> Vec<&str> {
+        let mut ids: Vec<&str> = refinement.findings.iter().map(|finding| finding.id.as_str()).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    #[test]
+    fn what_is_looked_at_again_replaces_what_was_known_of_it() {
+        let mut all = refinement("guided", &[("x1", "x"), ("y1", "y")], &["x", "y"]);
+        all.nondeterministic = vec!["x".to_owned(), "z".to_owned()];
+        let mut later = refinement("guided", &[("x2", "x")], &["x"]);
+        later.unconfirmed = vec!["x".to_owned()];
+        let merged = all.updated_by(&later);
+        assert_eq!(ids(&merged), ["x2", "y1"]);
+        assert_eq!((merged.nondeterministic, merged.unconfirmed), (vec!["z".to_owned()], vec!["x".to_owned()]));
+    }
+
+    #[test]
+    fn a_weaker_search_or_one_that_was_cut_short_takes_nothing_back() {
+        let mut all = refinement("guided", &[("x1", "x"), ("y1", "y")], &["x", "y"]);
+        all.fingerprints.insert("x".to_owned(), "old".to_owned());
+        let weaker = refinement("isolate", &[("x2", "x")], &["x"]);
+        let mut cut = refinement("guided", &[("x2", "x")], &["x"]);
+        cut.is_complete = false;
+        for later in [weaker, cut] {
+            let merged = all.updated_by(&later);
+            assert_eq!(ids(&merged), ["x1", "x2", "y1"]);
+            assert_eq!(merged.fingerprints["x"], "old");
+        }
+    }
+
+    #[test]
+    fn what_a_check_rejected_stays_rejected_until_it_is_looked_at_without_one() {
+        let all = refinement("guided", &[("y1", "y")], &["x", "y"]);
+        let mut checked = refinement("guided", &[("x1", "x")], &["x"]);
+        checked.rejected = vec!["x1".to_owned()];
+        let merged = all.updated_by(&checked);
+        assert_eq!(merged.rejected, ["x1"]);
+        let again = merged.updated_by(&refinement("guided", &[("y1", "y")], &["y"]));
+        assert_eq!(again.rejected, ["x1"]);
+        let accepted = again.updated_by(&refinement("guided", &[("x1", "x")], &["x"]));
+        assert!(accepted.rejected.is_empty());
     }
 }

@@ -41,6 +41,12 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         .map(untether_analysis::detect)
         .collect();
     if !detections.iter().any(|d| d.units.iter().any(|unit| unit.kind == UnitKind::Test)) {
+        if let (true, Some(timeout)) = (watched.has_timed_out, request.timeout) {
+            return Err(Error::Failed(format!(
+                "no test was seen within {} s and the command was killed. Nothing was stored",
+                timeout.as_secs()
+            )));
+        }
         return no_tests(watched.traces.len(), watched.status, request, &detections);
     }
     store.add_run(&NewRun {
@@ -111,6 +117,9 @@ fn read_order(file: &Path) -> Result<Vec<String>, Error> {
     Ok(lines)
 }
 
+const IN_BUILD_TOOL: &str = "no test JVM was started that could be watched; tests inside Maven's own JVM (forkCount=0) or \
+                             in a daemon that was already running cannot be seen: set -DforkCount=1";
+
 /// Why there is nothing to store. A build that failed before its tests has said so itself.
 fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detections: &[Detection]) -> Result<u8, Error> {
     let notes = || detections.iter().flat_map(|d| &d.notes);
@@ -124,9 +133,12 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
         Some(0) => "although it succeeded".to_owned(),
         Some(code) if request.classpath.is_none() => {
             eprintln!(
-                "untether: the command ended with exit code {code} before a test was seen; its own output says why. \
-                 Nothing was stored"
+                "untether: the command ended with exit code {code} and no test was seen; its own output says why. Nothing \
+                 was stored"
             );
+            if jvms == 0 {
+                eprintln!("untether: note: if tests did run: {IN_BUILD_TOOL}");
+            }
             return Ok(exit_code(status));
         }
         Some(code) => format!("and it ended with exit code {code}"),
@@ -136,10 +148,7 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
         (true, _) => {
             "are the test classes and their JUnit on the class path? JUnit 5 also needs junit-platform-launcher and an engine"
         }
-        (false, 0) => {
-            "it started no test JVM that could be watched. Tests that run inside Maven's own JVM (forkCount=0) or in a daemon \
-             that was already running cannot be seen: set -DforkCount=1"
-        }
+        (false, 0) => IN_BUILD_TOOL,
         (false, _) => "JVMs were started, but no JUnit 3, 4 or 5 test ran in them",
     };
     Err(Error::Failed(format!("no test was seen in the command, {end}: {hint}. Nothing was stored")))

@@ -61,7 +61,10 @@ pub(crate) fn order(finding: &Finding) -> (String, Role, &str, &[String]) {
 pub(crate) fn cause(finding: &Finding) -> String {
     match finding.resources.first() {
         Some(channel) => channel.root.clone(),
-        None => format!("something that {} leaves behind outside of the heap", finding.others().join(", ")),
+        None if finding.is_outside_heap => {
+            format!("something that {} leaves behind outside of the heap", finding.others().join(", "))
+        }
+        None => format!("something that {} leaves behind", finding.others().join(", ")),
     }
 }
 
@@ -149,8 +152,9 @@ fn place(words: &str, stack: &[StackLine]) -> Option<String> {
 /// What could be done about it.
 pub(crate) fn fix(finding: &Finding) -> String {
     let Some(channel) = finding.resources.first() else {
+        let what = if finding.is_outside_heap { " (files, ports, processes)" } else { "" };
         return format!(
-            "make {} clean up what it leaves behind (files, ports, processes), or give {} its own",
+            "make {} clean up what it leaves behind{what}, or give {} its own",
             finding.others().last().map_or("the first test", String::as_str),
             finding.test
         );

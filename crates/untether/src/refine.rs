@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped};
-use untether_model::{Cost, Detection, Finding, Launch, Observation, Schedule, UnitKind, class_of};
+use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, method_of};
+use untether_model::{Channel, Cost, Detection, Finding, Launch, Observation, Schedule, UnitKind, class_of};
 use untether_project::{Config, Fingerprints};
 use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, watch};
 use untether_store::{Store, StoredRefinement};
@@ -33,11 +33,9 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     }
     // What a weaker search did not find may be there all the same.
     let strategy = request.strategy.to_string();
-    let is_as_good =
-        |known: &&StoredRefinement| known.is_complete && (known.strategy == "guided" || known.strategy == strategy);
-    let baseline = earlier.iter().find(is_as_good);
-    // One that was cut short is gone on with: its observations are kept, but not what it had already done.
-    let previous = earlier.first().filter(is_as_good).filter(|_| !request.fresh);
+    let baseline = earlier.iter().find(|known| known.covers(&strategy));
+    // One that was cut short is gone on with: the same tests are looked at, and what they came to is remembered.
+    let previous = earlier.iter().find(|known| known.is_complete && known.covers(&strategy)).filter(|_| !request.fresh);
     let mut result = StoredRefinement::begun(now_ms(), strategy.clone());
     let mut display = RefineDisplay::new(request.quiet);
     let mut outcome = Ok(());
@@ -61,6 +59,9 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
         }
     }
     display.finish();
+    if !request.test.is_empty() && result.fingerprints.is_empty() && outcome.is_ok() {
+        return Err(Error::Usage(format!("{} is not a test that can be run by itself", request.test.join(", "))));
+    }
     result.findings.sort_by(|a, b| findings::order(a).cmp(&findings::order(b)));
     result.seconds = started.elapsed().as_secs_f64();
     // What failed as new stays new until a refinement without that check accepts it.
@@ -76,21 +77,17 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
         result.rejected = new.iter().cloned().collect();
     }
     // What was asked for some tests only says nothing about the others.
-    if request.test.is_empty() {
-        let mut stored = result.clone();
-        if !result.is_complete
-            && let Some(last) = earlier.first()
-        {
-            // A refinement that was cut short takes nothing back.
-            stored.take_over(last, |_| true);
-            stored.fingerprints.clone_from(&last.fingerprints);
+    let mut stored = result.clone();
+    match earlier.first() {
+        Some(last) if !request.test.is_empty() => stored = last.updated_by(&result),
+        Some(last) if !result.is_complete => {
+            stored = last.updated_by(&result);
+            stored.is_complete = false;
+            stored.strategy.clone_from(&result.strategy);
         }
-        store.add_refinement(&stored)?;
-    } else if result.is_complete {
-        let mut alone = result.clone();
-        alone.is_complete = false;
-        store.add_refinement(&earlier.first().map_or(alone, |last| last.updated_by(&result)))?;
+        _ => stored.is_complete &= request.test.is_empty(),
     }
+    store.add_refinement(&stored)?;
     outcome?;
     match request.format {
         Format::Json => findings::print_json(&result)?,
@@ -130,9 +127,12 @@ fn refine_jvm(
     let context = WorkerContext::new(&detection.launch, folder)?;
     let fingerprints = Fingerprints::read(context.class_path());
     let evidence = Evidence::new(detection);
-    let fingerprinted = Fingerprinted::new(&evidence, |class| fingerprints.of(class));
+    // What a test comes to also depends on the JVM.
+    let jvm = key(&(&detection.launch.java_version, context.settings()));
+    let fingerprinted = Fingerprinted::new(&evidence, |class| format!("{jvm:016x}{}", fingerprints.of(class)));
     let asked: Option<BTreeSet<String>> = (!request.test.is_empty()).then(|| {
-        let is_asked = |test: &&String| request.test.iter().any(|given| view::is_named(test, given));
+        // Invocations of a method run together.
+        let is_asked = |test: &&String| request.test.iter().any(|given| view::is_named(test, method_of(given)));
         evidence.tests().iter().filter(is_asked).cloned().collect()
     });
     let targets = match (&asked, previous) {
@@ -148,16 +148,19 @@ fn refine_jvm(
     // Findings about tests that are not looked at again hold on.
     if let (Some(targets), Some(previous), None) = (&targets, previous, &asked) {
         let names: BTreeSet<&String> = evidence.tests().iter().collect();
-        result.take_over(previous, |f| names.contains(&f.test) && !targets.contains(&f.test));
+        let is_kept = |finding: &&Finding| names.contains(&finding.test) && !targets.contains(&finding.test);
+        for finding in previous.findings.iter().filter(is_kept) {
+            result.add_finding(finding.clone(), &detection.launch);
+        }
         for (known, kept) in [
             (&previous.nondeterministic, &mut result.nondeterministic),
             (&previous.unconfirmed, &mut result.unconfirmed),
         ] {
             kept.extend(known.iter().filter(|test| names.contains(test) && !targets.contains(*test)).cloned());
         }
-        if targets.is_empty() {
-            return Ok(None);
-        }
+    }
+    if targets.as_ref().is_some_and(BTreeSet::is_empty) {
+        return Ok(None);
     }
     let limits = Limits { per_test: request.test_timeout, deadline: request.budget.map(|budget| started + budget) };
     let jobs = request.jobs.map_or_else(|| thread::available_parallelism().map_or(2, usize::from), usize::from);
@@ -165,13 +168,7 @@ fn refine_jvm(
         executor: Executor::new(context, folder, limits),
         store,
         jobs,
-        launch_key: key(&(
-            &detection.launch.java,
-            &detection.launch.directory,
-            &detection.launch.class_path,
-            &detection.launch.arguments,
-            request.test_timeout,
-        )),
+        launch_key: key(&(&detection.launch.directory, &detection.launch.class_path, request.test_timeout)),
         fingerprinted: &fingerprinted,
         occurrences: HashMap::new(),
         cost: Cost::default(),
@@ -222,12 +219,14 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
     for trace in &watched.traces {
         let detection = untether_analysis::detect(trace);
         for seen in Evidence::new(&detection).channels_named(finding.others(), &finding.test) {
-            match finding.resources.iter_mut().find(|known| known.name == seen.name) {
+            let is_same = |known: &&mut Channel| known.name == seen.name && known.writer == seen.writer;
+            match finding.resources.iter_mut().find(is_same) {
                 Some(known) => *known = seen,
                 None => finding.resources.push(seen),
             }
         }
     }
+    finding.is_outside_heap = finding.resources.is_empty() && !watched.has_timed_out;
     // What is known best comes first.
     finding.resources.sort_by_key(|channel| channel.write.is_empty() || channel.read.is_empty());
     Ok(())
@@ -279,7 +278,8 @@ impl Oracle for Jvms<'_> {
         let ended = self.executor.execute_all(&list, self.jobs, |at, observation| {
             let number = todo[at];
             let (key, occurrence) = &keys[number];
-            unstored = self.store.add_observation(key, *occurrence, &observation, now_ms()).err();
+            let stored = self.store.add_observation(key, *occurrence, &observation, now_ms());
+            unstored = unstored.take().or(stored.err());
             self.display.ran(schedules[number].tests.len());
             self.cost.executions += schedules[number].tests.len();
             self.cost.jvm_starts += observation.jvms;
@@ -290,7 +290,10 @@ impl Oracle for Jvms<'_> {
             (_, Some(error)) => Err(failed(error.to_string())),
             (Err(error), None) => Err(failed(error.to_string())),
             (Ok(Execution::OutOfTime), None) => Err(Stopped::OutOfTime),
-            (Ok(Execution::Ended(())), None) => Ok(found.into_iter().flatten().collect()),
+            (Ok(Execution::Ended(())), None) => {
+                let all: Option<Vec<Observation>> = found.into_iter().collect();
+                all.ok_or_else(|| failed("a schedule was not run".to_owned()))
+            }
         }
     }
 

@@ -50,7 +50,7 @@ fn wrong_input_is_named_and_nothing_stored_is_lost() {
     fails(&directory, &["detect", "--classpath", &class_path, "--java", "/no/jdk"], 2, "no JDK found");
     fails(&directory, &["detect", "--", "no-such-build-tool"], 2, "no-such-build-tool");
     fails(&directory, &["detect", "--", "true"], 3, "no test");
-    fails(&directory, &["detect", "--", "sh", "-c", "exit 7"], 7, "exit code 7 before a test was seen");
+    fails(&directory, &["detect", "--", "sh", "-c", "exit 7"], 7, "exit code 7 and no test was seen");
     fails(&directory, &["detect"], 2, "untether detect -- mvn test");
     fails(&directory, &["why", "--format", "dot", "AWritesTest", "BReadsTest"], 2, "possible values: table, json");
     fails(&directory, &["refine", "--budget", "10x"], 2, "90s, 10m or 2h");

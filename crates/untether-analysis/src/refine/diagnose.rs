@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use untether_model::{Contrast, Finding, Role, Status, Verdict};
 
 use crate::refine::ddmin::minimise;
-use crate::refine::evidence::{Evidence, Test};
+use crate::refine::evidence::Test;
+use crate::refine::strategy::splits_class;
 use crate::refine::{Session, Stopped, Suspect};
 
 /// Candidates that are tried one by one before anything larger is taken apart.
@@ -27,12 +28,6 @@ struct Extras {
 fn is_subsequence(of: &[Test], list: &[Test]) -> bool {
     let mut rest = list.iter();
     of.iter().all(|wanted| rest.any(|found| found == wanted))
-}
-
-/// Whether some class would have to be run twice.
-fn splits_class(evidence: &Evidence<'_>, schedule: &[Test]) -> bool {
-    let mut seen = BTreeSet::new();
-    schedule.chunk_by(|&a, &b| evidence.class(a) == evidence.class(b)).any(|run| !seen.insert(evidence.class(run[0])))
 }
 
 fn followed_by(before: &[Test], test: Test) -> Vec<Test> {
@@ -437,6 +432,7 @@ impl Session<'_, '_> {
             return;
         }
         self.findings.push(Finding {
+            is_outside_heap: false,
             id,
             test: name,
             role,

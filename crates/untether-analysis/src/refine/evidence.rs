@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use untether_model::{AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, outermost};
+use untether_model::{AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_within, outermost};
 
 /// A test by its position in the original order.
 pub(crate) type Test = usize;
@@ -45,11 +45,6 @@ fn remoteness(root: &str) -> usize {
         "java.lang.System.props" => 1,
         _ => 2,
     }
-}
-
-/// Whether the class is that one or nested in it.
-fn is_within(class: &str, outer: &str) -> bool {
-    class.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
 }
 
 /// A test's method: invocations of one method are run together.

@@ -182,15 +182,11 @@ impl Guided {
                 let class = evidence.class(*reader);
                 class == evidence.class(writer) || !used.contains(class)
             };
-            let (own, others): (Vec<Test>, Vec<Test>) = readers
-                .iter()
-                .copied()
-                .filter(is_usable)
-                .partition(|&reader| evidence.class(reader) == evidence.class(writer));
+            let run: Vec<Test> = [writer].into_iter().chain(readers.iter().copied().filter(is_usable)).collect();
             let mut after = State { evidence, last: state.last.clone() };
             after.run(writer);
             let mut chosen = Vec::new();
-            for reader in own.into_iter().chain(as_class_runs(evidence, &others)) {
+            for reader in as_class_runs(evidence, &run).into_iter().skip(1) {
                 if after.eager_writers(reader).iter().eq([&writer]) {
                     after.run(reader);
                     chosen.push(reader);
@@ -264,10 +260,9 @@ impl Guided {
             let start = schedule.len();
             state.run(*writer);
             schedule.push(*writer);
-            // The writer's own class first: it is the run in which the writer stands.
-            let (own, others): (Vec<Test>, Vec<Test>) =
-                candidates.into_iter().partition(|&reader| evidence.class(reader) == evidence.class(*writer));
-            for reader in own.into_iter().chain(as_class_runs(evidence, &others)) {
+            // The writer's own class comes first: it is the run in which the writer stands.
+            let run: Vec<Test> = [*writer].into_iter().chain(candidates).collect();
+            for reader in as_class_runs(evidence, &run).into_iter().skip(1) {
                 let reached: Vec<Goal> = evidence.reads[reader]
                     .iter()
                     .map(|&group| (group, state.last_writer(group, reader)))

@@ -1,7 +1,9 @@
 //! Ways to look for suspects. All propose schedules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;
+
+use untether_model::class_of;
 
 use crate::refine::evidence::{Evidence, Test};
 use crate::refine::guided::Guided;
@@ -100,19 +102,31 @@ pub(crate) fn reversed(evidence: &Evidence<'_>, tests: &[Test]) -> Vec<Test> {
     as_class_runs(evidence, &backwards)
 }
 
-/// The same tests with each class in one piece, where its first test stands.
+/// The same tests with each class in one piece, where its first test stands, and so with the classes nested in it: then
+/// a worker enters none twice.
 pub(crate) fn as_class_runs(evidence: &Evidence<'_>, tests: &[Test]) -> Vec<Test> {
-    let mut classes: Vec<(&str, Vec<Test>)> = Vec::new();
-    let mut position = std::collections::HashMap::new();
-    for &test in tests {
-        let class = evidence.class(test);
-        let at = *position.entry(class).or_insert_with(|| {
-            classes.push((class, Vec::new()));
-            classes.len() - 1
-        });
-        classes[at].1.push(test);
+    fn grouped<'e>(evidence: &'e Evidence<'_>, tests: &[Test], depth: usize) -> Vec<Test> {
+        let mut groups: Vec<(Option<&'e str>, Vec<Test>)> = Vec::new();
+        let mut position = HashMap::new();
+        for &test in tests {
+            let name = class_of(&evidence.tests[test]).split('$').nth(depth);
+            let at = *position.entry(name).or_insert_with(|| {
+                groups.push((name, Vec::new()));
+                groups.len() - 1
+            });
+            groups[at].1.push(test);
+        }
+        groups
+            .into_iter()
+            .flat_map(|(name, tests)| if name.is_some() { grouped(evidence, &tests, depth + 1) } else { tests })
+            .collect()
     }
-    classes.into_iter().flat_map(|(_, tests)| tests).collect()
+    grouped(evidence, tests, 0)
+}
+
+/// Whether some class would be run twice: its fixtures, too, and what they do is not the tests' doing.
+pub(crate) fn splits_class(evidence: &Evidence<'_>, schedule: &[Test]) -> bool {
+    as_class_runs(evidence, schedule) != schedule
 }
 
 /// PRADET: for each data dependency, last source first, its target with all that it needs but the source.
