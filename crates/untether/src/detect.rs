@@ -1,12 +1,12 @@
 //! `untether detect`: run, gather, analyse, store, sum up.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use untether_analysis::dependencies;
-use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind};
+use untether_model::{DependencyKind, Detection, Label, OutcomeStatus, UnitKind};
 use untether_project::{Config, find_test_classes};
 use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
 use untether_store::{NewRun, Store};
@@ -157,7 +157,8 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
 fn sum_up(detections: &[Detection]) {
     let mut tests = 0;
     let mut failed = 0;
-    let mut pairs = HashSet::new();
+    // Whether there is nothing between the two but what is filled in once.
+    let mut pairs: HashMap<(usize, usize, usize), bool> = HashMap::new();
     let mut dependent = HashSet::new();
     let mut roots = HashSet::new();
     for (jvm, detection) in detections.iter().enumerate() {
@@ -166,7 +167,8 @@ fn sum_up(detections: &[Detection]) {
             failed += usize::from(unit.outcome.as_ref().is_some_and(|o| o.status == OutcomeStatus::Failed));
         }
         for dependency in dependencies(detection, &[DependencyKind::Data]) {
-            pairs.insert((jvm, dependency.from, dependency.to));
+            let is_lazy = dependency.labels.contains(&Label::Lazy);
+            *pairs.entry((jvm, dependency.from, dependency.to)).or_insert(true) &= is_lazy;
             dependent.insert((jvm, dependency.to));
             roots.insert(&detection.resources[dependency.resource].root);
         }
@@ -182,10 +184,14 @@ fn sum_up(detections: &[Detection]) {
         eprintln!("untether: no test read what another had written");
     } else {
         eprintln!(
-            "untether: {} of them read what others wrote: {} through {}",
+            "untether: {} of them read what others wrote: {} through {}{}",
             dependent.len(),
             count(pairs.len(), "dependency", "dependencies"),
-            count(roots.len(), "static field", "static fields")
+            count(roots.len(), "static field", "static fields"),
+            match pairs.values().filter(|is_lazy| **is_lazy).count() {
+                0 => String::new(),
+                lazy => format!(" ({lazy} only through what is filled in once)"),
+            }
         );
         eprintln!(
             "untether: next: 'untether deps' lists them, 'untether why WRITER READER' explains one, 'untether refine' \
