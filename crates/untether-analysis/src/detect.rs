@@ -44,6 +44,9 @@ struct Analysis<'t> {
 const JDK_PREFIXES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 const LOGGING_PREFIXES: [&str; 5] =
     ["java.util.logging.", "sun.util.logging.", "jdk.internal.logger.", "sun.logging.", "java.lang.System$Logger"];
+/// What these keep for each thread is plumbing: caches of providers, guards against being entered twice.
+const PLUMBING_PREFIXES: [&str; 6] =
+    ["java.security.", "java.nio.", "java.net.URL", "jdk.internal.", "sun.", "com.sun."];
 /// Their own caches are nobody's business; the agent does not watch their fields either.
 const FRAMEWORK_PREFIXES: [&str; 11] = [
     "org.junit.platform.",
@@ -219,7 +222,8 @@ impl<'t> Analysis<'t> {
         }
     }
 
-    /// Whether a test framework did it, by way of the JDK, for itself, or the JDK logged for itself.
+    /// Whether a test framework did it, by way of the JDK, for itself, or the JDK logged or kept something per thread for
+    /// itself.
     fn is_framework(&mut self, stack: u32) -> bool {
         let trace = self.trace;
         *self.framework_stacks.entry(stack).or_insert_with(|| {
@@ -233,7 +237,9 @@ impl<'t> Analysis<'t> {
             let is_for_framework = innermost.is_some_and(|at| starts(classes[at], &FRAMEWORK_PREFIXES));
             let of_jdk = &classes[..innermost.unwrap_or(classes.len())];
             let last_logging = of_jdk.iter().rposition(|class| starts(class, &LOGGING_PREFIXES));
-            is_for_framework || last_logging.is_some_and(|at| at + 1 < of_jdk.len())
+            let user = classes.iter().position(|class| !class.starts_with("java.lang.ThreadLocal"));
+            let is_plumbing = user.is_some_and(|at| at > 0 && starts(classes[at], &PLUMBING_PREFIXES));
+            is_for_framework || is_plumbing || last_logging.is_some_and(|at| at + 1 < of_jdk.len())
         })
     }
 
