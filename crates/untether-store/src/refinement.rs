@@ -32,6 +32,9 @@ pub struct StoredRefinement {
     /// Tests that passed when they were watched, but not in a worker.
     #[serde(default)]
     pub differing: Vec<String>,
+    /// Tests that failed in the original order.
+    #[serde(default)]
+    pub failing: Vec<String>,
     /// Findings that a check for new ones did not let pass.
     #[serde(default)]
     pub rejected: Vec<String>,
@@ -73,6 +76,7 @@ impl StoredRefinement {
             (&mut merged.nondeterministic, &later.nondeterministic),
             (&mut merged.unconfirmed, &later.unconfirmed),
             (&mut merged.differing, &later.differing),
+            (&mut merged.failing, &later.failing),
         ] {
             names.retain(|test| !new.contains(test) && (!takes_back || is_kept(test)));
             names.extend(new.iter().cloned());
@@ -144,9 +148,11 @@ impl Store {
         Ok(())
     }
 
-    pub fn forget_observations(&mut self) -> Result<(), StoreError> {
-        self.connection.execute("DELETE FROM observation", []).map_err(|e| self.failed(e))?;
-        Ok(())
+    /// Every test is to be looked at again, even if what does so is stopped: earlier findings stay for comparison.
+    pub fn start_afresh(&mut self) -> Result<(), StoreError> {
+        let forget =
+            "DELETE FROM observation; UPDATE refinement SET content = json_set(content, '$.fingerprints', json('{}'))";
+        self.connection.execute_batch(forget).map_err(|e| self.failed(e))
     }
 
     /// Adds a refinement. One that is complete needs its observations no longer.

@@ -34,6 +34,9 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
         let Some(latest) = refinements.into_iter().next() else {
             return Err(Error::Usage("there is no refinement yet; run 'untether refine' first".to_owned()));
         };
+        if latest.started_ms < run.summary.started_ms {
+            eprintln!("untether: note: the findings are older than the last run; 'untether refine' looks again");
+        }
         let mut findings = latest.findings;
         if let Some(test) = &request.test {
             let is_about = |finding: &Finding| {
@@ -67,7 +70,7 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
                 if manifest.is_some() {
                     println!();
                 }
-                print_table(&pairs);
+                print_table(&pairs, request.class_level);
             }
         }
     }
@@ -124,7 +127,7 @@ fn print_dot(pairs: &[DependencyView], findings: &[Finding]) {
 type PairThrough<'p> = (&'p DependencyView, Vec<String>);
 
 /// One block per static root, most readers first: one field is one thing to fix.
-fn print_table(pairs: &[DependencyView]) {
+fn print_table(pairs: &[DependencyView], is_class_level: bool) {
     let mut by_root: BTreeMap<(DependencyKind, &str), Vec<PairThrough<'_>>> = BTreeMap::new();
     for pair in pairs {
         let mut of_pair: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -157,9 +160,10 @@ fn print_table(pairs: &[DependencyView]) {
             DependencyKind::Candidate => " (candidates)",
         };
         println!(
-            "{root}{kind}: {} between {} tests",
+            "{root}{kind}: {} between {} {}",
             findings::count(pairs.len(), "dependency", "dependencies"),
-            tests.len()
+            tests.len(),
+            if is_class_level { "classes" } else { "tests" }
         );
         const MOST: usize = 20;
         for (pair, names) in pairs.iter().take(MOST) {

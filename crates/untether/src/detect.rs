@@ -1,12 +1,12 @@
 //! `untether detect`: run, gather, analyse, store, sum up.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use untether_analysis::dependencies;
-use untether_model::{DependencyKind, Detection, Label, OutcomeStatus, UnitKind};
+use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind};
 use untether_project::{Config, find_test_classes};
 use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
 use untether_store::{NewRun, Store};
@@ -133,12 +133,9 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
         Some(0) => "although it succeeded".to_owned(),
         Some(code) if request.classpath.is_none() => {
             eprintln!(
-                "untether: the command ended with exit code {code} and no test was seen; its own output says why. Nothing \
-                 was stored"
+                "untether: the command ended with exit code {code} and no test was seen; its own output says why (but tests \
+                 inside Maven's own JVM, with forkCount=0, are never seen). Nothing was stored"
             );
-            if jvms == 0 {
-                eprintln!("untether: note: if tests did run: {IN_BUILD_TOOL}");
-            }
             return Ok(exit_code(status));
         }
         Some(code) => format!("and it ended with exit code {code}"),
@@ -157,8 +154,7 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
 fn sum_up(detections: &[Detection]) {
     let mut tests = 0;
     let mut failed = 0;
-    // Whether there is nothing between the two but what is filled in once.
-    let mut pairs: HashMap<(usize, usize, usize), bool> = HashMap::new();
+    let mut pairs = HashSet::new();
     let mut dependent = HashSet::new();
     let mut roots = HashSet::new();
     for (jvm, detection) in detections.iter().enumerate() {
@@ -167,8 +163,7 @@ fn sum_up(detections: &[Detection]) {
             failed += usize::from(unit.outcome.as_ref().is_some_and(|o| o.status == OutcomeStatus::Failed));
         }
         for dependency in dependencies(detection, &[DependencyKind::Data]) {
-            let is_lazy = dependency.labels.contains(&Label::Lazy);
-            *pairs.entry((jvm, dependency.from, dependency.to)).or_insert(true) &= is_lazy;
+            pairs.insert((jvm, dependency.from, dependency.to));
             dependent.insert((jvm, dependency.to));
             roots.insert(&detection.resources[dependency.resource].root);
         }
@@ -184,14 +179,10 @@ fn sum_up(detections: &[Detection]) {
         eprintln!("untether: no test read what another had written");
     } else {
         eprintln!(
-            "untether: {} of them read what others wrote: {} through {}{}",
+            "untether: {} of them read what others wrote: {} through {}",
             dependent.len(),
             count(pairs.len(), "dependency", "dependencies"),
-            count(roots.len(), "static field", "static fields"),
-            match pairs.values().filter(|is_lazy| **is_lazy).count() {
-                0 => String::new(),
-                lazy => format!(" ({lazy} only through what is filled in once)"),
-            }
+            count(roots.len(), "static field", "static fields")
         );
         eprintln!(
             "untether: next: 'untether deps' lists them, 'untether why WRITER READER' explains one, 'untether refine' \

@@ -20,6 +20,7 @@ struct Document<'d> {
     nondeterministic: &'d [String],
     unconfirmed: &'d [String],
     differing: &'d [String],
+    failing: &'d [String],
     manifest: Vec<FindingView<'d>>,
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn print_json(refinement: &StoredRefinement) -> Result<(), Error> {
         nondeterministic: &refinement.nondeterministic,
         unconfirmed: &refinement.unconfirmed,
         differing: &refinement.differing,
+        failing: &refinement.failing,
         manifest: views(&refinement.findings),
     };
     println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
@@ -138,7 +140,7 @@ pub(crate) fn first_line(message: &str) -> String {
 }
 
 /// The innermost line of the program itself.
-fn own_line(stack: &[StackLine]) -> Option<&StackLine> {
+pub(crate) fn own_line(stack: &[StackLine]) -> Option<&StackLine> {
     const LIBRARY: [&str; 8] =
         ["java.", "javax.", "jdk.", "sun.", "com.sun.", "org.junit.", "junit.", "org.opentest4j."];
     stack.iter().find(|line| !LIBRARY.iter().any(|prefix| line.class.starts_with(prefix))).or(stack.first())
@@ -159,12 +161,16 @@ pub(crate) fn fix(finding: &Finding) -> String {
             finding.test
         );
     };
-    if let Some(known) = known_fix(channel) {
+    if finding.role == Role::Victim
+        && let Some(known) = known_fix(channel)
+    {
         return known;
     }
     match finding.role {
         Role::Brittle => {
-            let places = [place("before it is read at", &channel.read), place("as is done at", &channel.write)];
+            let done =
+                place("as is done at", &channel.write).filter(|_| own_line(&channel.write) != own_line(&channel.read));
+            let places = [place("before it is read at", &channel.read), done];
             let places: String = places.into_iter().flatten().map(|place| format!(", {place}")).collect();
             format!("set {} up in {} itself{places}", channel.root, finding.test)
         }

@@ -7,6 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use untether_analysis::refine::Phase;
 use untether_runner::{Output, Progress};
 
+use crate::findings::count;
+
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The live line, where there is a terminal and somebody wants it.
@@ -77,6 +79,7 @@ pub(crate) struct RefineDisplay {
     last_plain: Instant,
     executions: usize,
     schedules: usize,
+    known: usize,
     phase: Phase,
     /// When the search began and how many schedules there had been, for an estimate.
     search: Option<(Instant, usize)>,
@@ -94,6 +97,7 @@ impl RefineDisplay {
             last_plain: now,
             executions: 0,
             schedules: 0,
+            known: 0,
             phase: Phase::Reference,
             search: None,
             goal: 0,
@@ -134,17 +138,28 @@ impl RefineDisplay {
     fn estimate(&self) -> String {
         let left = self.goal.saturating_sub(self.schedules);
         let Some((began, before)) = self.search.filter(|_| left > 0) else { return String::new() };
+        let more = count(left, "more schedule", "more schedules");
         match u32::try_from(self.schedules - before) {
             Ok(done) if done > 0 => {
                 let seconds = began.elapsed().as_secs_f64() / f64::from(done) * left as f64;
-                format!(", at least {left} more in {}", duration(seconds))
+                format!(", at least {more}, {} left", duration(seconds))
             }
-            _ => format!(", at least {left} more"),
+            _ => format!(", at least {more}"),
         }
     }
 
-    pub(crate) fn finish(self) {
-        if let Some(bar) = self.bar {
+    /// So many schedules had been run by an earlier refinement.
+    pub(crate) fn knew(&mut self, schedules: usize) {
+        self.known += schedules;
+        self.schedules += schedules;
+    }
+
+    pub(crate) fn known(&self) -> usize {
+        self.known
+    }
+
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, method_of};
-use untether_model::{Channel, Cost, Detection, Finding, Launch, Observation, Schedule, UnitKind, class_of};
+use untether_model::{Channel, Cost, Detection, Finding, Launch, Observation, Schedule, Status, UnitKind, class_of};
 use untether_project::{Config, Fingerprints};
 use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, watch};
 use untether_store::{Store, StoredRefinement};
@@ -29,7 +29,7 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     let started = Instant::now();
     let earlier = store.refinements()?;
     if request.fresh {
-        store.forget_observations()?;
+        store.start_afresh()?;
     }
     // What a weaker search did not find may be there all the same.
     let strategy = request.strategy.to_string();
@@ -98,7 +98,10 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
                 findings::print_table(&result.findings, baseline.map(|_| &new));
             }
             if !request.quiet {
-                sum_up(&result, request.budget);
+                let is_gone = |finding: &&Finding| !result.findings.iter().any(|found| found.id == finding.id);
+                let gone = baseline.filter(|_| result.is_complete && request.test.is_empty());
+                let gone = gone.map(|last| last.findings.iter().filter(is_gone).collect()).unwrap_or_default();
+                sum_up(&result, gone, display.known(), request.budget);
             }
         }
     }
@@ -155,6 +158,7 @@ fn refine_jvm(
         for (known, kept) in [
             (&previous.nondeterministic, &mut result.nondeterministic),
             (&previous.unconfirmed, &mut result.unconfirmed),
+            (&previous.failing, &mut result.failing),
         ] {
             kept.extend(known.iter().filter(|test| names.contains(test) && !targets.contains(*test)).cloned());
         }
@@ -189,6 +193,8 @@ fn refine_jvm(
         }
         result.add_finding(finding, &detection.launch);
     }
+    let failing = refinement.reference.iter().filter(|(_, status)| *status == Status::Failed);
+    result.failing.extend(failing.map(|(test, _)| test.clone()));
     result.differing.extend(refine::differing(detection, &refinement.reference));
     result.nondeterministic.extend(refinement.nondeterministic);
     result.unconfirmed.extend(refinement.unconfirmed);
@@ -272,6 +278,7 @@ impl Oracle for Jvms<'_> {
             found[number] = self.store.observation(&key, *occurrence).map_err(|e| failed(e.to_string()))?;
             keys.push((key, *occurrence));
         }
+        self.display.knew(found.iter().flatten().count());
         let todo: Vec<usize> = (0..schedules.len()).filter(|&number| found[number].is_none()).collect();
         let list: Vec<&Schedule> = todo.iter().map(|&number| &schedules[number]).collect();
         let mut unstored = None;
@@ -302,7 +309,8 @@ impl Oracle for Jvms<'_> {
     }
 }
 
-fn sum_up(result: &StoredRefinement, budget: Option<Duration>) {
+/// What it came to; `gone` are the findings that there were before, `known` how many schedules had not to be run.
+fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: Option<Duration>) {
     let tests: BTreeSet<&String> = result.findings.iter().map(|finding: &Finding| &finding.test).collect();
     eprintln!();
     eprintln!(
@@ -314,7 +322,17 @@ fn sum_up(result: &StoredRefinement, budget: Option<Duration>) {
         result.seconds,
         result.strategy,
     );
+    if known > 0 {
+        eprintln!("untether: went on with a refinement that had been stopped: {known} schedules had been run");
+    } else if result.cost.executions == 0 {
+        eprintln!("untether: nothing has changed since the last refinement; --fresh looks at all tests again");
+    }
+    if !gone.is_empty() {
+        let ids: Vec<&str> = gone.iter().map(|finding| finding.id.as_str()).collect();
+        eprintln!("untether: gone since the last refinement: {}", ids.join(", "));
+    }
     for (names, text) in [
+        (&result.failing, "failed in the original order already"),
         (&result.differing, "passed when watched, but not in a JVM started alike"),
         (&result.nondeterministic, "came to different outcomes in the same order and cannot be judged"),
         (&result.unconfirmed, "came to something else in another order, but not when that was tried again"),

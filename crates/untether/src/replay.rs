@@ -80,7 +80,11 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
 
 fn print(finding: &Finding, runs: &[RunView], is_reproduced: bool) {
     println!("{}", findings::sentence(finding));
-    for (title, run) in ["In this order it is as in the original one:", "In this one it is not:"].iter().zip(runs) {
+    let expected = [
+        format!("As in the original order, where it {}:", finding.outcome.reference),
+        format!("In the order of the finding, where it {}:", finding.outcome.violated),
+    ];
+    for (title, run) in expected.iter().zip(runs) {
         println!();
         println!("{title}");
         for test in &run.tests {
@@ -94,7 +98,7 @@ fn print(finding: &Finding, runs: &[RunView], is_reproduced: bool) {
         println!();
         println!("They meet in {}", channel.name);
         for (title, stack) in [("written at", &channel.write), ("read at", &channel.read)] {
-            if let Some(line) = stack.first() {
+            if let Some(line) = findings::own_line(stack) {
                 println!("  {title} {line}");
             }
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use untether_analysis::dependencies;
-use untether_model::{DependencyKind, Label, OutcomeStatus, StackLine, UnitKind};
+use untether_analysis::refine::method_of;
+use untether_model::{DependencyKind, Label, OutcomeStatus, StackLine, UnitKind, class_of};
 use untether_store::StoredRun;
 
 /// The version of the JSON documents.
@@ -105,10 +106,26 @@ pub(crate) fn pairs(run: &StoredRun, kinds: &[DependencyKind], is_class_level: b
     grouped.into_values().collect()
 }
 
-/// Whether `given` names the test: the whole id, or its end from a class name on.
+/// Whether `given` names the test: its id, its method (for all of its invocations) or its class, in full or without the
+/// package.
 pub(crate) fn is_named(id: &str, given: &str) -> bool {
-    id == given
-        || id.split('#').next() == Some(given)
-        || id.strip_suffix(given).is_some_and(|rest| rest.ends_with('.'))
-        || id.split('#').next().and_then(|class| class.strip_suffix(given)).is_some_and(|rest| rest.ends_with('.'))
+    [id, method_of(id), class_of(id)]
+        .iter()
+        .any(|name| *name == given || name.strip_suffix(given).is_some_and(|rest| rest.ends_with('.')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_named_in_full_or_in_part() {
+        let id = "a.b.CTest#m[2]";
+        for given in ["a.b.CTest#m[2]", "CTest#m[2]", "b.CTest#m", "a.b.CTest", "CTest"] {
+            assert!(is_named(id, given), "{given}");
+        }
+        for given in ["Test", "CTest#", "CTest#m[1]", "a.b", "m", "a.b.CTest#m2"] {
+            assert!(!is_named(id, given), "{given}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use untether_model::{DependencyKind, StackLine};
+use untether_model::{DependencyKind, StackLine, class_of};
 use untether_store::Store;
 
 use crate::arguments::{Format, WhyArguments};
@@ -23,12 +23,14 @@ pub(crate) fn run(store: &Path, request: &WhyArguments) -> Result<u8, Error> {
     let run = Store::open(store)?.latest_run()?;
     check_name(&run, &request.writer)?;
     check_name(&run, &request.reader)?;
-    let mut pairs = view::pairs(&run, &KINDS, false);
-    pairs.retain(|pair| {
+    let all = view::pairs(&run, &KINDS, false);
+    let is_between = |pair: &DependencyView, given_writer: &str, given_reader: &str| {
         let (writer, reader) =
             if pair.kind == DependencyKind::Anti { (&pair.to, &pair.from) } else { (&pair.from, &pair.to) };
-        view::is_named(writer, &request.writer) && view::is_named(reader, &request.reader)
-    });
+        view::is_named(writer, given_writer) && view::is_named(reader, given_reader)
+    };
+    let mut pairs: Vec<DependencyView> =
+        all.iter().filter(|pair| is_between(pair, &request.writer, &request.reader)).cloned().collect();
     // A candidate that was really observed is shown once.
     let observed: Vec<(String, String)> = pairs
         .iter()
@@ -45,6 +47,20 @@ pub(crate) fn run(store: &Path, request: &WhyArguments) -> Result<u8, Error> {
     }
     if pairs.is_empty() {
         println!("{} left nothing behind that {} read", request.writer, request.reader);
+        let (writer, reader) = (request.writer.as_str(), request.reader.as_str());
+        // Fixtures are named by their class.
+        for (other_writer, other_reader) in [
+            (class_of(writer), reader),
+            (writer, class_of(reader)),
+            (class_of(writer), class_of(reader)),
+            (reader, writer),
+        ] {
+            let is_new = (other_writer, other_reader) != (writer, reader);
+            if is_new && all.iter().any(|pair| is_between(pair, other_writer, other_reader)) {
+                println!("but see: untether why '{other_writer}' '{other_reader}'");
+                break;
+            }
+        }
         return Ok(0);
     }
     for pair in &pairs {
@@ -65,7 +81,7 @@ fn print_pair(pair: &DependencyView) {
         println!();
         println!("  {}", resource.name);
         if resource.root != resource.name {
-            println!("  (static field {})", resource.root);
+            println!("  (below {})", resource.root);
         }
         print_stack("written at", &resource.write.stack);
         print_stack("read at", &resource.read.stack);
@@ -76,7 +92,7 @@ fn print_pair(pair: &DependencyView) {
 fn print_stack(title: &str, stack: &[StackLine]) {
     println!("    {title}");
     if stack.is_empty() {
-        println!("      (no stack was kept)");
+        println!("      (no stack was kept, as nobody else had written it by then)");
     }
     const MOST: usize = 30;
     let end = stack.iter().position(is_harness).unwrap_or(stack.len());
@@ -91,7 +107,16 @@ fn print_stack(title: &str, stack: &[StackLine]) {
 /// Frames below the test itself: reflection and the framework.
 fn is_harness(line: &StackLine) -> bool {
     let class = line.class.as_str();
-    ["jdk.internal.reflect.", "java.lang.reflect.Method", "org.junit.platform.", "org.junit.runner", "junit.framework."]
-        .iter()
-        .any(|prefix| class.starts_with(prefix))
+    // Hidden classes of method handles are named by their address.
+    [
+        "0x",
+        "java.lang.invoke.",
+        "jdk.internal.reflect.",
+        "java.lang.reflect.Method",
+        "org.junit.platform.",
+        "org.junit.runner",
+        "junit.framework.",
+    ]
+    .iter()
+    .any(|prefix| class.starts_with(prefix))
 }
