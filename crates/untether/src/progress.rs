@@ -81,8 +81,9 @@ pub(crate) struct RefineDisplay {
     schedules: usize,
     known: usize,
     phase: Phase,
-    /// When the search began and how many schedules there had been, for an estimate.
-    search: Option<(Instant, usize)>,
+    /// Seconds from one schedule of the search to the next, of late; and when the last one ended.
+    pace: Option<f64>,
+    last_ran: Instant,
     /// How many schedules there will be at least, as far as is known.
     goal: usize,
 }
@@ -99,7 +100,8 @@ impl RefineDisplay {
             schedules: 0,
             known: 0,
             phase: Phase::Reference,
-            search: None,
+            pace: None,
+            last_ran: now,
             goal: 0,
         }
     }
@@ -108,14 +110,19 @@ impl RefineDisplay {
         self.phase = phase;
         if let Phase::Searching { left } = phase {
             self.goal = self.schedules + left;
-            self.search.get_or_insert((Instant::now(), self.schedules));
         }
+        self.last_ran = Instant::now();
         self.show();
     }
 
     pub(crate) fn ran(&mut self, tests: usize) {
         self.executions += tests;
         self.schedules += 1;
+        if matches!(self.phase, Phase::Searching { .. }) {
+            let seconds = self.last_ran.elapsed().as_secs_f64();
+            self.pace = Some(self.pace.map_or(seconds, |pace| 0.8 * pace + 0.2 * seconds));
+        }
+        self.last_ran = Instant::now();
         self.show();
     }
 
@@ -134,17 +141,16 @@ impl RefineDisplay {
         }
     }
 
-    /// What is left of the search, at the pace so far.
+    /// What is left of the search, at the pace of late.
     fn estimate(&self) -> String {
         let left = self.goal.saturating_sub(self.schedules);
-        let Some((began, before)) = self.search.filter(|_| left > 0) else { return String::new() };
+        if left == 0 {
+            return String::new();
+        }
         let more = count(left, "more schedule", "more schedules");
-        match u32::try_from(self.schedules - before) {
-            Ok(done) if done > 0 => {
-                let seconds = began.elapsed().as_secs_f64() / f64::from(done) * left as f64;
-                format!(", at least {more}, {} left", duration(seconds))
-            }
-            _ => format!(", at least {more}"),
+        match self.pace {
+            Some(pace) => format!(", at least {more}, about {}", duration(pace * left as f64)),
+            None => format!(", at least {more}"),
         }
     }
 
