@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::launch::Launch;
+use crate::refinement::class_of;
 use crate::trace::{Outcome, StackLine};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub struct Unit {
 impl Unit {
     /// The class that the unit belongs to.
     pub fn class(&self) -> &str {
-        self.name.split('#').next().unwrap_or(&self.name)
+        class_of(&self.name)
     }
 }
 

@@ -12,7 +12,7 @@ pub use detection::{
 };
 pub use launch::Launch;
 pub use refinement::{
-    Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict, class_of, is_within, outermost,
+    Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict, class_of, is_within, method_of, outermost,
 };
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
 pub use verdict::Status;

@@ -24,6 +24,15 @@ pub fn class_of(test: &str) -> &str {
     test.split('#').next().unwrap_or(test)
 }
 
+/// A test's id without the number of an invocation: invocations of one method are run together.
+pub fn method_of(id: &str) -> &str {
+    let start = id.find('#').unwrap_or(id.len());
+    match id[start..].find('[') {
+        Some(bracket) => &id[..start + bracket],
+        None => id,
+    }
+}
+
 /// The class that it stands in, at the top of its file.
 pub fn outermost(class: &str) -> &str {
     class.split('$').next().unwrap_or(class)

@@ -33,10 +33,10 @@ const CLASS_PATH: &[&str] = &["-cp", "-classpath", "--class-path"];
 const OWN_PROPERTIES: &[&str] = &[
     "java.home",
     "java.library.path",
-    "java.vm.compressedOopsMode",
     "file.encoding",
     "file.separator",
     "line.separator",
+    "localRepository",
     "native.encoding",
     "os.arch",
     "os.name",
@@ -63,7 +63,7 @@ const OWN_PREFIXES: &[&str] = &[
     "untether.",
 ];
 
-/// Options that make sense for one JVM only: debuggers and remote management wait at a port, coverage writes a file.
+/// Options that make sense for one JVM only: debuggers and remote management wait at a port.
 const SINGULAR: &[&str] = &["-agentlib:jdwp", "-Xrunjdwp", "-Xdebug", "-Dcom.sun.management.jmxremote"];
 
 /// The property with the folder for temporary files, and its value where nobody has set another.
@@ -120,7 +120,7 @@ impl WorkerContext {
             let is_own = OWN_PROPERTIES.contains(&name.as_str())
                 || OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
                 || (name == TEMPORARY && has_common_folder)
-                || (name == "localRepository" || value.is_empty());
+                || value.is_empty();
             let is_given = options
                 .iter()
                 .any(|option| option.starts_with(&format!("-D{name}=")) || *option == format!("-D{name}"));

@@ -148,11 +148,16 @@ impl Store {
         Ok(())
     }
 
+    pub fn forget_observations(&mut self) -> Result<(), StoreError> {
+        self.connection.execute("DELETE FROM observation", []).map_err(|e| self.failed(e))?;
+        Ok(())
+    }
+
     /// Every test is to be looked at again, even if what does so is stopped: earlier findings stay for comparison.
-    pub fn start_afresh(&mut self) -> Result<(), StoreError> {
-        let forget =
-            "DELETE FROM observation; UPDATE refinement SET content = json_set(content, '$.fingerprints', json('{}'))";
-        self.connection.execute_batch(forget).map_err(|e| self.failed(e))
+    pub fn outdate_refinements(&mut self) -> Result<(), StoreError> {
+        let forget = "UPDATE refinement SET content = json_set(content, '$.fingerprints', json('{}'))";
+        self.connection.execute(forget, []).map_err(|e| self.failed(e))?;
+        Ok(())
     }
 
     /// Adds a refinement. One that is complete needs its observations no longer.

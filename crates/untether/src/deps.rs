@@ -161,7 +161,7 @@ fn print_table(pairs: &[DependencyView], is_class_level: bool) {
         };
         println!(
             "{root}{kind}: {} between {} {}",
-            findings::count(pairs.len(), "dependency", "dependencies"),
+            view::count(pairs.len(), "dependency", "dependencies"),
             tests.len(),
             if is_class_level { "classes" } else { "tests" }
         );

@@ -13,9 +13,9 @@ use untether_store::{NewRun, Store};
 
 use crate::arguments::DetectArguments;
 use crate::error::Error;
-use crate::findings::count;
 use crate::progress::Display;
 use crate::scratch::Scratch;
+use crate::view::count;
 
 pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Error> {
     let config = Config::load(Path::new("."))?;

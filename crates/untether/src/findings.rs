@@ -7,7 +7,7 @@ use untether_model::{Channel, Contrast, Finding, Role, StackLine, Status};
 use untether_store::StoredRefinement;
 
 use crate::error::Error;
-use crate::view::JSON_VERSION;
+use crate::view::{JSON_VERSION, count};
 
 #[derive(Serialize)]
 struct Document<'d> {
@@ -68,10 +68,6 @@ pub(crate) fn cause(finding: &Finding) -> String {
         }
         None => format!("something that {} leaves behind", finding.others().join(", ")),
     }
-}
-
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// One block per cause; `new` marks what was not there before.

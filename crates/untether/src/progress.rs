@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use untether_analysis::refine::Phase;
 use untether_runner::{Output, Progress};
 
-use crate::findings::count;
+use crate::view::count;
 
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 

@@ -6,8 +6,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, method_of};
-use untether_model::{Channel, Cost, Detection, Finding, Launch, Observation, Schedule, Status, UnitKind, class_of};
+use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped};
+use untether_model::{
+    Channel, Cost, Detection, Finding, Launch, Observation, Schedule, Status, UnitKind, class_of, method_of,
+};
 use untether_project::{Config, Fingerprints};
 use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, watch};
 use untether_store::{Store, StoredRefinement};
@@ -29,7 +31,10 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     let started = Instant::now();
     let earlier = store.refinements()?;
     if request.fresh {
-        store.start_afresh()?;
+        store.forget_observations()?;
+        if request.test.is_empty() {
+            store.outdate_refinements()?;
+        }
     }
     // What a weaker search did not find may be there all the same.
     let strategy = request.strategy.to_string();
@@ -315,8 +320,8 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
     eprintln!();
     eprintln!(
         "untether: {} in {}; {} test executions in {} JVMs, {:.1} s ({})",
-        findings::count(result.findings.len(), "manifest dependency", "manifest dependencies"),
-        findings::count(tests.len(), "test", "tests"),
+        view::count(result.findings.len(), "manifest dependency", "manifest dependencies"),
+        view::count(tests.len(), "test", "tests"),
         result.cost.executions,
         result.cost.jvm_starts,
         result.seconds,
@@ -340,7 +345,7 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
         if !names.is_empty() {
             let shown: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
             let more = if names.len() > 5 { format!(" and {} more", names.len() - 5) } else { String::new() };
-            let count = findings::count(names.len(), "test", "tests");
+            let count = view::count(names.len(), "test", "tests");
             eprintln!("untether: note: {count} {text}: {}{more}", shown.join(", "));
         }
     }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use untether_analysis::dependencies;
-use untether_analysis::refine::method_of;
-use untether_model::{DependencyKind, Label, OutcomeStatus, StackLine, UnitKind, class_of};
+use untether_model::{DependencyKind, Label, OutcomeStatus, StackLine, UnitKind, class_of, method_of};
 use untether_store::StoredRun;
 
 /// The version of the JSON documents.
@@ -112,6 +111,10 @@ pub(crate) fn is_named(id: &str, given: &str) -> bool {
     [id, method_of(id), class_of(id)]
         .iter()
         .any(|name| *name == given || name.strip_suffix(given).is_some_and(|rest| rest.ends_with('.')))
+}
+
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ import java.nio.charset.StandardCharsets;
 /**
  * Tells what becomes of each test, one line at a time, so that a JVM which dies leaves what it did.
  *
- * <p>Lines are fields separated by tabs: {@code C class lines} a class run of so many lines of the plan begins, {@code S id} a test starts,
- * {@code T id status nanos message} it ended, {@code E class} the class run ended, {@code D} all is done.
- * Status is {@code passed}, {@code failed}, {@code aborted}, {@code skipped} or {@code missing}. The id of what happened
- * outside of any test is its class.
+ * <p>Lines are fields separated by tabs: {@code C class lines} a class run of so many lines of the plan begins,
+ * {@code S id} a test starts, {@code T id status nanos message} it ended, {@code E class} the class run ended,
+ * {@code D} all is done. Status is {@code passed}, {@code failed}, {@code aborted}, {@code skipped} or
+ * {@code missing}. The id of what happened outside of any test is its class.
  */
 final class Results {
     private static final int LONGEST_MESSAGE = 4000;

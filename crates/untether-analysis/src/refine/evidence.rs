@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use untether_model::{AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_within, outermost};
+use untether_model::{
+    AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_within, method_of, outermost,
+};
 
 /// A test by its position in the original order.
 pub(crate) type Test = usize;
@@ -44,15 +46,6 @@ fn remoteness(root: &str) -> usize {
         _ if !is_jdk => 0,
         "java.lang.System.props" => 1,
         _ => 2,
-    }
-}
-
-/// A test's method: invocations of one method are run together.
-pub fn method_of(id: &str) -> &str {
-    let start = id.find('#').unwrap_or(id.len());
-    match id[start..].find('[') {
-        Some(bracket) => &id[..start + bracket],
-        None => id,
     }
 }
 

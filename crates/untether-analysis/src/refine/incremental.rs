@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use untether_model::{Detection, Finding, OutcomeStatus, Status, UnitKind, class_of};
+use untether_model::{Detection, Finding, OutcomeStatus, Status, UnitKind, class_of, method_of};
 
-use crate::refine::evidence::{Evidence, method_of};
+use crate::refine::evidence::Evidence;
 
 /// Evidence together with what the classes of the tests look like now.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ mod strategy;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-pub use evidence::{Evidence, method_of};
+pub use evidence::Evidence;
 pub use incremental::{Fingerprinted, differing};
 pub use strategy::Strategy;
 use untether_model::{Finding, Observation, Schedule, Status, Verdict};
