@@ -112,7 +112,7 @@ fn expected(suite: &[Vec<Step>]) -> Found {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn dependencies_are_those_of_a_replay_on_plain_values(suite in suites()) {

@@ -215,7 +215,7 @@ fn random_edits() -> impl Strategy<Value = Vec<(Index, Nops)>> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 2_000,
+        cases: ProptestConfig::default().cases.max(2_000),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

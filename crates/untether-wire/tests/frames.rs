@@ -116,7 +116,7 @@ fn read_in_chunks(bytes: &[u8], sizes: &[usize]) -> Result<(Vec<Frame>, usize), 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(500), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn frames_are_read_as_they_were_written(frames in frames(), sizes in prop::collection::vec(1..40usize, 1..8)) {
@@ -165,7 +165,7 @@ fn framed(body: &[u8]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(5_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {

@@ -22,7 +22,7 @@ fn options() -> impl Strategy<Value = AgentOptions> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn options_are_parsed_as_they_were_written(options in options()) {

@@ -69,7 +69,7 @@ const NAME: &str = r"[ab.$]{0,8}";
 const PATTERN: &str = r"([ab.$?]|\*{1,3}){0,7}";
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(20_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_pattern_matches_as_the_model_says(pattern in PATTERN, name in NAME) {

@@ -169,6 +169,9 @@ impl Session<'_, '_> {
             let lists: Vec<Vec<Test>> = trials.iter().map(|trial| trial.concat()).collect();
             self.first_that(test, &lists, wants_violation)
         })?;
+        if runs.iter().all(|run| run.len() == 1) {
+            return Ok(runs.concat());
+        }
         minimise(runs.concat(), |trials| self.first_that(test, trials, wants_violation))
     }
 
@@ -340,9 +343,15 @@ impl Session<'_, '_> {
         let violations = self.violations(&schedules)?;
         let mut enough: Vec<Vec<Test>> =
             trials.into_iter().zip(violations).filter(|(_, v)| v.is_some()).map(|(trial, _)| trial).collect();
-        // A set is only minimal if no part of it is enough.
+        // A set is only minimal if no part of it is enough: what harmed another test may be more than harms this one,
+        // and a writer that put back what was there already is not known as one.
+        for set in enough.iter_mut().filter(|set| set.len() > 1) {
+            *set = self.fewest(test, std::mem::take(set), true)?;
+        }
         let all = enough.clone();
         enough.retain(|set| !all.iter().any(|other| other.len() < set.len() && is_subsequence(other, set)));
+        let mut distinct = BTreeSet::new();
+        enough.retain(|set| distinct.insert(set.clone()));
         if !enough.is_empty() {
             return Ok(enough);
         }
