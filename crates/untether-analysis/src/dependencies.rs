@@ -2,25 +2,68 @@
 
 use std::collections::HashMap;
 
-use untether_model::{Access, AccessMode, Dependency, DependencyKind, Detection, Label, UnitKind, outermost};
+use untether_model::{Access, AccessMode, Dependency, DependencyKind, Detection, Label, Unit, UnitKind, outermost};
 
-/// All dependencies of the given kinds, ordered by kind, then by the units.
-pub fn dependencies(detection: &Detection, kinds: &[DependencyKind]) -> Vec<Dependency> {
-    let mut by_resource: HashMap<usize, Vec<&Access>> = HashMap::new();
+/// Which units the dependencies wanted are between; both sides may be the same.
+struct Between {
+    one: Vec<bool>,
+    other: Vec<bool>,
+}
+
+/// The reads of a resource by units on either side.
+struct Sides<'a> {
+    one: Vec<&'a Access>,
+    other: Vec<&'a Access>,
+}
+
+impl Between {
+    /// The reads that the unit of a write may be paired with.
+    fn partners<'a>(&'a self, write: &Access, reads: &'a Sides<'a>) -> impl Iterator<Item = &'a Access> {
+        let unit = write.unit as usize;
+        let of_one: &[&Access] = if self.one[unit] { &reads.other } else { &[] };
+        let of_other: &[&Access] = if self.other[unit] { &reads.one } else { &[] };
+        let is_new = move |read: &&&Access| !self.one[unit] || !self.other[read.unit as usize];
+        of_one.iter().chain(of_other.iter().filter(is_new)).copied()
+    }
+
+    fn allows(&self, from: u32, to: u32) -> bool {
+        let (from, to) = (from as usize, to as usize);
+        (self.one[from] && self.other[to]) || (self.other[from] && self.one[to])
+    }
+}
+
+/// All dependencies of the given kinds, in either direction, between units that the first and units that the second
+/// predicate holds for; ordered by kind, then by the units.
+pub fn dependencies(
+    detection: &Detection,
+    kinds: &[DependencyKind],
+    is_one: impl Fn(&Unit) -> bool,
+    is_other: impl Fn(&Unit) -> bool,
+) -> Vec<Dependency> {
+    let between = Between {
+        one: detection.units.iter().map(is_one).collect(),
+        other: detection.units.iter().map(is_other).collect(),
+    };
+    let mut by_resource: HashMap<u32, Vec<&Access>> = HashMap::new();
     for access in &detection.accesses {
         by_resource.entry(access.resource).or_default().push(access);
     }
-    let mut found = Vec::new();
+    let mut found: Vec<Dependency> = Vec::new();
+    let mut add = |dependency: Dependency| {
+        if between.allows(dependency.from, dependency.to) {
+            found.push(dependency);
+        }
+    };
     for accesses in by_resource.values_mut() {
         accesses.sort_by_key(|access| access.position);
         if kinds.contains(&DependencyKind::Data) {
-            found.extend(data(accesses));
+            data(accesses, &mut add);
         }
         if kinds.contains(&DependencyKind::Anti) {
-            found.extend(anti(detection, accesses));
+            anti(detection, accesses, &mut add);
         }
         if kinds.contains(&DependencyKind::Candidate) {
-            found.extend(candidates(detection, accesses));
+            candidates(detection, accesses, &between, &mut add);
         }
     }
     found.sort_by_key(|d| (d.kind, d.to, d.from, d.resource));
@@ -28,68 +71,72 @@ pub fn dependencies(detection: &Detection, kinds: &[DependencyKind]) -> Vec<Depe
     found
 }
 
-fn data<'a>(accesses: &'a [&Access]) -> impl Iterator<Item = Dependency> + use<'a> {
-    accesses.iter().filter_map(|read| {
-        Some(Dependency {
-            kind: DependencyKind::Data,
-            from: read.source?,
-            to: read.unit,
-            resource: read.resource,
-            write_stack: read.source_stack,
-            read_stack: read.stack,
-            labels: read.labels.clone(),
-        })
-    })
+fn data(accesses: &[&Access], add: &mut impl FnMut(Dependency)) {
+    for read in accesses {
+        if let Some(source) = read.source {
+            add(Dependency {
+                kind: DependencyKind::Data,
+                from: source,
+                to: read.unit,
+                resource: read.resource,
+                labels: read.labels,
+                write_stack: read.source_stack,
+                read_stack: read.stack,
+            });
+        }
+    }
 }
 
 /// Each read with the next unit that overwrites what was read.
-fn anti(detection: &Detection, accesses: &[&Access]) -> Vec<Dependency> {
-    let mut found = Vec::new();
+fn anti(detection: &Detection, accesses: &[&Access], add: &mut impl FnMut(Dependency)) {
     let mut next_write: Option<&Access> = None;
     for access in accesses.iter().rev() {
         match access.mode {
             AccessMode::Write => next_write = Some(access),
             AccessMode::Read => {
                 if let Some(write) = next_write.filter(|write| !are_family(detection, write.unit, access.unit)) {
-                    found.push(between(DependencyKind::Anti, access.unit, write.unit, write, access));
+                    add(through(DependencyKind::Anti, access.unit, write.unit, write, access));
                 }
             }
         }
     }
-    found
 }
 
-/// Each unit that leaves a change with each that reads before it writes, whatever ran first.
-fn candidates(detection: &Detection, accesses: &[&Access]) -> Vec<Dependency> {
-    let mut found = Vec::new();
+/// Each unit that leaves a change with each that reads before it writes, whatever ran first. One field may have tens of
+/// thousands of both, so only those are paired that are wanted.
+fn candidates(detection: &Detection, accesses: &[&Access], between: &Between, add: &mut impl FnMut(Dependency)) {
+    let reads = |side: &[bool]| {
+        let is_read = |access: &&Access| access.mode == AccessMode::Read && side[access.unit as usize];
+        accesses.iter().copied().filter(is_read).collect()
+    };
+    let reads = Sides { one: reads(&between.one), other: reads(&between.other) };
     for write in accesses.iter().filter(|access| access.mode == AccessMode::Write) {
-        let is_class_local = write.labels.contains(&Label::ClassLocal);
-        for read in accesses.iter().filter(|access| access.mode == AccessMode::Read) {
-            let is_reachable = !is_class_local
-                || outermost(detection.units[write.unit].class()) == outermost(detection.units[read.unit].class());
+        let is_class_local = write.labels.contains(Label::ClassLocal);
+        for read in between.partners(write, &reads) {
+            let class = |access: &Access| outermost(detection.unit(access.unit).class());
+            let is_reachable = !is_class_local || class(write) == class(read);
             if is_reachable && !are_family(detection, write.unit, read.unit) {
-                found.push(between(DependencyKind::Candidate, write.unit, read.unit, write, read));
+                add(through(DependencyKind::Candidate, write.unit, read.unit, write, read));
             }
         }
     }
-    found
 }
 
-fn between(kind: DependencyKind, from: usize, to: usize, write: &Access, read: &Access) -> Dependency {
+fn through(kind: DependencyKind, from: u32, to: u32, write: &Access, read: &Access) -> Dependency {
     Dependency {
         kind,
         from,
         to,
         resource: write.resource,
+        labels: write.labels,
         write_stack: write.stack,
         read_stack: read.stack,
-        labels: write.labels.clone(),
     }
 }
 
 /// The same unit, or a class's fixtures and one of its tests.
-fn are_family(detection: &Detection, one: usize, other: usize) -> bool {
-    let (a, b) = (&detection.units[one], &detection.units[other]);
+fn are_family(detection: &Detection, one: u32, other: u32) -> bool {
+    let (a, b) = (detection.unit(one), detection.unit(other));
     one == other
         || a.name == b.name
         || (a.kind != b.kind && {

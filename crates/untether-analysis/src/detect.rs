@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use untether_model::{
-    Access, AccessMode, ActorKind, Detection, Event, Label, Resource, StackLine, Trace, Unit, UnitKind,
+    Access, AccessMode, ActorKind, Detection, Event, Label, Labels, Resource, StackLine, Trace, Unit, UnitKind, is_jdk,
 };
 
 use crate::names;
@@ -11,7 +11,7 @@ use crate::names;
 /// What one JVM's trace says about its tests.
 pub fn detect(trace: &Trace) -> Detection {
     let mut analysis = Analysis::new(trace);
-    for (position, event) in trace.events.iter().enumerate() {
+    for (position, event) in (0..).zip(&trace.events) {
         analysis.event(position, *event);
     }
     analysis.finish()
@@ -28,20 +28,19 @@ struct LastWrite {
 struct Analysis<'t> {
     trace: &'t Trace,
     /// The unit of each test or class actor.
-    unit_of: HashMap<u32, usize>,
+    unit_of: HashMap<u32, u32>,
     units: Vec<Unit>,
     /// Units whose state each initializer took over, with the stack of their write.
     taints: HashMap<u32, BTreeMap<u32, u32>>,
     last_writes: HashMap<u32, LastWrite>,
-    accesses: Vec<(u32, Access)>,
+    /// Their resources are slots of the trace, until the end.
+    accesses: Vec<Access>,
     /// Writes since a slot was last put back, by slot: indices into `accesses`.
     open_writes: HashMap<u32, Vec<usize>>,
     stacks: StackTable,
-    place_of_slot: HashMap<(u32, &'t str), u32>,
     framework_stacks: HashMap<u32, bool>,
 }
 
-const JDK_PREFIXES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 const LOGGING_PREFIXES: [&str; 5] =
     ["java.util.logging.", "sun.util.logging.", "jdk.internal.logger.", "sun.logging.", "java.lang.System$Logger"];
 /// What these keep for each thread is plumbing: caches of providers, guards against being entered twice.
@@ -65,18 +64,18 @@ const FRAMEWORK_PREFIXES: [&str; 11] = [
 /// Stacks that are really used, renumbered.
 #[derive(Default)]
 struct StackTable {
-    numbers: HashMap<u32, usize>,
+    numbers: HashMap<u32, u32>,
     lines: Vec<Vec<StackLine>>,
 }
 
 impl StackTable {
-    fn number(&mut self, trace: &Trace, stack: u32) -> Option<usize> {
+    fn number(&mut self, trace: &Trace, stack: u32) -> Option<u32> {
         if stack == 0 {
             return None;
         }
         Some(*self.numbers.entry(stack).or_insert_with(|| {
             self.lines.push(trace.stack(stack));
-            self.lines.len() - 1
+            self.lines.len() as u32 - 1
         }))
     }
 }
@@ -91,7 +90,7 @@ impl<'t> Analysis<'t> {
                 ActorKind::Class => UnitKind::Class,
                 ActorKind::Outside | ActorKind::Initializer => continue,
             };
-            unit_of.insert(number as u32, units.len());
+            unit_of.insert(number as u32, units.len() as u32);
             units.push(Unit {
                 kind,
                 name: actor.name.clone(),
@@ -99,12 +98,6 @@ impl<'t> Analysis<'t> {
                 outcome: actor.outcome.clone(),
             });
         }
-        let place_of_slot = trace
-            .slots
-            .iter()
-            .enumerate()
-            .map(|(number, slot)| ((slot.object, slot.place.as_str()), number as u32))
-            .collect();
         Analysis {
             trace,
             unit_of,
@@ -114,12 +107,16 @@ impl<'t> Analysis<'t> {
             accesses: Vec::new(),
             open_writes: HashMap::new(),
             stacks: StackTable::default(),
-            place_of_slot,
             framework_stacks: HashMap::new(),
         }
     }
 
-    fn event(&mut self, position: usize, event: Event) {
+    fn event(&mut self, position: u32, event: Event) {
+        let (Event::Read { slot, .. } | Event::Write { slot, .. } | Event::Restored { slot, .. }) = event;
+        if slot as usize >= self.trace.slots.len() {
+            // A damaged trace.
+            return;
+        }
         match event {
             Event::Read { actor, slot, writer, stack, pending_stack } => {
                 self.read(position, actor, slot, (writer, pending_stack), stack);
@@ -174,7 +171,7 @@ impl<'t> Analysis<'t> {
         false
     }
 
-    fn read(&mut self, position: usize, actor: u32, slot: u32, (writer, pending_stack): (u32, u32), stack: u32) {
+    fn read(&mut self, position: u32, actor: u32, slot: u32, (writer, pending_stack): (u32, u32), stack: u32) {
         if self.is_framework(stack) {
             return;
         }
@@ -190,15 +187,15 @@ impl<'t> Analysis<'t> {
             self.taints.entry(actor).or_default().extend(&sources);
         }
         let Some(reader) = self.beneficiary(actor) else { return };
-        let mut labels = Vec::new();
+        let mut labels = Labels::default();
         if last.is_some_and(|last| last.is_lazy) {
-            labels.push(Label::Lazy);
+            labels.insert(Label::Lazy);
         }
         if self.kind(writer) == ActorKind::Initializer {
-            labels.push(Label::Initializer);
+            labels.insert(Label::Initializer);
         }
         let read = Access {
-            resource: 0,
+            resource: slot,
             unit: self.unit_of[&reader],
             position,
             mode: AccessMode::Read,
@@ -213,12 +210,12 @@ impl<'t> Analysis<'t> {
             let access = Access {
                 source: Some(self.unit_of[&source]),
                 source_stack: self.stacks.number(self.trace, write_stack),
-                ..read.clone()
+                ..read
             };
-            self.accesses.push((slot, access));
+            self.accesses.push(access);
         }
         if foreign.is_empty() {
-            self.accesses.push((slot, read));
+            self.accesses.push(read);
         }
     }
 
@@ -233,7 +230,7 @@ impl<'t> Analysis<'t> {
                 .filter_map(|(method, _)| Some(trace.methods.get(*method as usize)?.class.as_str()))
                 .collect();
             let starts = |class: &str, prefixes: &[&str]| prefixes.iter().any(|prefix| class.starts_with(prefix));
-            let innermost = classes.iter().position(|class| !starts(class, &JDK_PREFIXES));
+            let innermost = classes.iter().position(|class| !is_jdk(class));
             let is_for_framework = innermost.is_some_and(|at| starts(classes[at], &FRAMEWORK_PREFIXES));
             let of_jdk = &classes[..innermost.unwrap_or(classes.len())];
             let last_logging = of_jdk.iter().rposition(|class| starts(class, &LOGGING_PREFIXES));
@@ -248,16 +245,16 @@ impl<'t> Analysis<'t> {
         self.trace.objects.get(slot.object as usize)
     }
 
-    fn write(&mut self, position: usize, actor: u32, slot: u32, stack: u32, is_lazy: bool) {
+    fn write(&mut self, position: u32, actor: u32, slot: u32, stack: u32, is_lazy: bool) {
         self.last_writes.insert(slot, LastWrite { actor, stack, is_lazy });
         if self.is_framework(stack) {
             return;
         }
         let Some(&unit) = self.unit_of.get(&actor) else { return };
-        let labels = if is_lazy { vec![Label::Lazy] } else { Vec::new() };
+        let labels = is_lazy.then_some(Label::Lazy).into_iter().collect();
         let stack = self.stacks.number(self.trace, stack);
         let access = Access {
-            resource: 0,
+            resource: slot,
             unit,
             position,
             mode: AccessMode::Write,
@@ -267,80 +264,86 @@ impl<'t> Analysis<'t> {
             labels,
         };
         self.open_writes.entry(slot).or_default().push(self.accesses.len());
-        self.accesses.push((slot, access));
+        self.accesses.push(access);
     }
 
     fn restored(&mut self, slot: u32, writer: u32) {
         self.last_writes.insert(slot, LastWrite { actor: writer, stack: 0, is_lazy: false });
         for index in self.open_writes.remove(&slot).unwrap_or_default() {
-            self.accesses[index].1.labels.push(Label::ClassLocal);
+            self.accesses[index].labels.insert(Label::ClassLocal);
         }
     }
 
     /// Keeps what matters: resources that some unit wrote. Of the reads of one writer's state only those nearest
     /// to the root name it as their source.
     fn finish(self) -> Detection {
-        let mut written: HashSet<u32> = HashSet::new();
-        let mut stored_into: HashSet<u32> = HashSet::new();
-        let mut flows: HashSet<(u32, usize, usize)> = HashSet::new();
-        for (slot, access) in &self.accesses {
-            if access.mode == AccessMode::Write || access.source.is_some() {
-                written.insert(*slot);
-            }
-            if let Some(source) = access.source {
-                flows.insert((*slot, source, access.unit));
-            }
-            if access.mode == AccessMode::Write {
-                stored_into.insert(*slot);
+        let trace = self.trace;
+        let holders = holders(trace);
+        let mut is_holder = vec![false; trace.slots.len()];
+        for &slot in holders.iter().filter(|&&slot| slot != 0) {
+            is_holder[slot as usize] = true;
+        }
+        let mut is_written = vec![false; trace.slots.len()];
+        let mut is_stored_into = is_written.clone();
+        let mut flows: HashSet<(u32, u32, u32)> = HashSet::new();
+        for access in &self.accesses {
+            let slot = access.resource as usize;
+            is_stored_into[slot] |= access.mode == AccessMode::Write;
+            is_written[slot] |= access.mode == AccessMode::Write || access.source.is_some();
+            if let Some(source) = access.source.filter(|_| is_holder[slot]) {
+                flows.insert((access.resource, source, access.unit));
             }
         }
-        let mut resources: Vec<Resource> = Vec::new();
-        let mut resource_of: HashMap<u32, usize> = HashMap::new();
-        let mut accesses = Vec::new();
-        for (slot, mut access) in self.accesses.iter().cloned() {
-            if !written.contains(&slot) {
-                continue;
+        // Whether the reader already depends on the source through a slot on the way to this one.
+        let is_implied = |slot: u32, source: u32, reader: u32| {
+            let mut at = trace.slots[slot as usize].object;
+            while let Some(object) = trace.objects.get(at as usize).filter(|object| object.parent != 0) {
+                if flows.contains(&(holders[at as usize], source, reader)) {
+                    return true;
+                }
+                at = object.parent;
             }
-            if let Some(source) = access.source
-                && self.is_implied(slot, source, access.unit, &flows)
-            {
+            false
+        };
+        let mut resources: Vec<Resource> = Vec::new();
+        let mut resource_of: HashMap<u32, u32> = HashMap::new();
+        let mut accesses = self.accesses;
+        accesses.retain_mut(|access| {
+            let slot = access.resource;
+            if !is_written[slot as usize] {
+                return false;
+            }
+            if access.source.is_some_and(|source| is_implied(slot, source, access.unit)) {
                 // It adds nothing to what the reader got from this writer, but others write here as well.
-                if !stored_into.contains(&slot) {
-                    continue;
+                if !is_stored_into[slot as usize] {
+                    return false;
                 }
                 access.source = None;
                 access.source_stack = None;
             }
             access.resource = *resource_of.entry(slot).or_insert_with(|| {
-                resources.push(names::resource(self.trace, slot));
-                resources.len() - 1
+                resources.push(names::resource(trace, slot));
+                resources.len() as u32 - 1
             });
-            accesses.push(access);
-        }
+            true
+        });
+        accesses.shrink_to_fit();
         Detection {
-            launch: self.trace.launch.clone(),
+            launch: trace.launch.clone(),
             units: self.units,
             resources,
             accesses,
             stacks: self.stacks.lines,
-            notes: self.trace.notes.clone(),
-            refusals: self.trace.refusals.clone(),
-            is_complete: self.trace.is_complete,
+            notes: trace.notes.clone(),
+            refusals: trace.refusals.clone(),
+            is_complete: trace.is_complete,
         }
     }
+}
 
-    /// Whether the reader already depends on the source through a slot on the way to this one.
-    fn is_implied(&self, slot: u32, source: usize, reader: usize, flows: &HashSet<(u32, usize, usize)>) -> bool {
-        let Some(slot) = self.trace.slots.get(slot as usize) else { return false };
-        let mut at = slot.object;
-        while let Some(object) = self.trace.objects.get(at as usize).filter(|object| object.parent != 0) {
-            if let Some(&above) = self.place_of_slot.get(&(object.parent, object.place.as_str()))
-                && flows.contains(&(above, source, reader))
-            {
-                return true;
-            }
-            at = object.parent;
-        }
-        false
-    }
+/// The slot in which each object was found; 0 where that is none of the trace's.
+fn holders(trace: &Trace) -> Vec<u32> {
+    let slots: HashMap<(u32, &str), u32> =
+        (0..).zip(&trace.slots).map(|(number, slot)| ((slot.object, slot.place.as_str()), number)).collect();
+    trace.objects.iter().map(|object| slots.get(&(object.parent, &object.place)).copied().unwrap_or(0)).collect()
 }

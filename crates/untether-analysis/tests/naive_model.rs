@@ -1,10 +1,12 @@
 //! The dependencies that analysis finds, against a model that replays the accesses on plain values.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use untether_analysis::{dependencies, detect};
-use untether_model::{Actor, ActorKind, DependencyKind, Event, HeapObject, Slot, Trace};
+use untether_model::{Actor, ActorKind, DependencyKind, Event, HeapObject, Slot, Trace, Unit};
 
 /// One access of a test: which slot, and the value written, if it is a write.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +87,8 @@ fn summary(suite: &[Vec<Step>]) -> Vec<([bool; SLOTS], [bool; SLOTS])> {
         .collect()
 }
 
+const KINDS: [DependencyKind; 3] = [DependencyKind::Data, DependencyKind::Anti, DependencyKind::Candidate];
+
 type Found = BTreeSet<(DependencyKind, usize, usize, String)>;
 
 fn expected(suite: &[Vec<Step>]) -> Found {
@@ -117,11 +121,23 @@ proptest! {
     #[test]
     fn dependencies_are_those_of_a_replay_on_plain_values(suite in suites()) {
         let detection = detect(&trace(&suite));
-        let kinds = [DependencyKind::Data, DependencyKind::Anti, DependencyKind::Candidate];
-        let found: Found = dependencies(&detection, &kinds)
+        let found: Found = dependencies(&detection, &KINDS, |_| true, |_| true)
             .into_iter()
-            .map(|d| (d.kind, d.from, d.to, detection.resources[d.resource].name.clone()))
+            .map(|d| (d.kind, d.from as usize, d.to as usize, detection.resource(d.resource).name.clone()))
             .collect();
         prop_assert_eq!(found, expected(&suite));
+    }
+
+    #[test]
+    fn asking_for_some_tests_gives_a_part_of_all(suite in suites(), one in any::<u8>(), other in any::<u8>()) {
+        let detection = detect(&trace(&suite));
+        // Each bit stands for a test.
+        let is_in = |set: u8, unit: u32| set & (1u8.rotate_left(unit)) != 0;
+        let number = |unit: &Unit| detection.units.iter().position(|known| known.name == unit.name).unwrap() as u32;
+        let mut all = dependencies(&detection, &KINDS, |_| true, |_| true);
+        all.retain(|d| (is_in(one, d.from) && is_in(other, d.to)) || (is_in(other, d.from) && is_in(one, d.to)));
+        let some =
+            dependencies(&detection, &KINDS, |unit| is_in(one, number(unit)), |unit| is_in(other, number(unit)));
+        prop_assert_eq!(some, all);
     }
 }

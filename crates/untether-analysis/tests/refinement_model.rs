@@ -7,7 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::*;
 use untether_analysis::refine::{Evidence, Oracle, Phase, Request, Stopped, Strategy as Search, refine};
 use untether_model::{
-    Access, AccessMode, Detection, Observation, Resource, Role, Schedule, Status, Unit, UnitKind, Verdict, class_of,
+    Access, AccessMode, Detection, Labels, Observation, Resource, Role, Schedule, Status, Unit, UnitKind, Verdict,
+    class_of,
 };
 
 const VARIABLES: usize = 4;
@@ -49,21 +50,22 @@ fn watched(programs: &[Program], per_class: usize) -> Detection {
         detection.resources.push(Resource { name: format!("V.v{variable}"), root: format!("suite.V.v{variable}") });
     }
     let mut state = State::default();
-    let mut last: [Option<usize>; VARIABLES] = [None; VARIABLES];
-    let mut add = |resource, unit, mode, source| {
-        let position = detection.accesses.len();
+    let mut last: [Option<u32>; VARIABLES] = [None; VARIABLES];
+    let mut add = |resource: usize, unit, mode, source| {
+        let position = detection.accesses.len() as u32;
         detection.accesses.push(Access {
-            resource,
+            resource: resource as u32,
             unit,
             position,
             mode,
             source,
             stack: None,
             source_stack: None,
-            labels: Vec::new(),
+            labels: Labels::default(),
         });
     };
     for (number, program) in programs.iter().enumerate() {
+        let unit = number as u32;
         detection.units.push(Unit {
             kind: UnitKind::Test,
             name: name(number, per_class),
@@ -71,14 +73,14 @@ fn watched(programs: &[Program], per_class: usize) -> Detection {
             outcome: None,
         });
         for &(variable, _) in &program.wants {
-            add(variable, number, AccessMode::Read, last[variable]);
+            add(variable, unit, AccessMode::Read, last[variable]);
         }
         let before = state;
         program.run(&mut state);
         for variable in 0..VARIABLES {
             if state[variable] != before[variable] {
-                add(variable, number, AccessMode::Write, None);
-                last[variable] = Some(number);
+                add(variable, unit, AccessMode::Write, None);
+                last[variable] = Some(unit);
             }
         }
     }
@@ -183,7 +185,7 @@ fn check(programs: &[Program], per_class: usize) -> Result<(), TestCaseError> {
     }
     for (test, &expected) in reference.iter().enumerate() {
         let is_writer = |&other: &usize| {
-            other != test && detection.accesses.iter().any(|a| a.unit == other && a.mode == AccessMode::Write)
+            other != test && detection.accesses.iter().any(|a| a.unit as usize == other && a.mode == AccessMode::Write)
         };
         let differs = model.statuses(&[test])[0] != expected
             || (0..programs.len()).filter(is_writer).any(|other| model.statuses(&[other, test])[1] != expected);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::launch::Launch;
-use crate::refinement::class_of;
+use crate::names::class_of;
 use crate::trace::{Outcome, StackLine};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,20 +59,80 @@ pub enum Label {
     ClassLocal,
 }
 
-/// One unit's use of one resource. Positions order all accesses of a detection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A set of labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "Vec<Label>", from = "Vec<Label>")]
+pub struct Labels(u8);
+
+impl Labels {
+    const ALL: [Label; 3] = [Label::Lazy, Label::Initializer, Label::ClassLocal];
+
+    /// The set as bits, for storing.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set with these bits; those that mean nothing are dropped.
+    pub fn from_bits(bits: u8) -> Self {
+        Self::ALL.into_iter().filter(|&label| bits & bit(label) != 0).collect()
+    }
+
+    pub fn contains(self, label: Label) -> bool {
+        self.0 & bit(label) != 0
+    }
+
+    pub fn insert(&mut self, label: Label) {
+        self.0 |= bit(label);
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Label> {
+        Self::ALL.into_iter().filter(move |&label| self.contains(label))
+    }
+}
+
+fn bit(label: Label) -> u8 {
+    1 << label as u8
+}
+
+impl FromIterator<Label> for Labels {
+    fn from_iter<I: IntoIterator<Item = Label>>(labels: I) -> Self {
+        let mut set = Labels::default();
+        for label in labels {
+            set.insert(label);
+        }
+        set
+    }
+}
+
+impl From<Vec<Label>> for Labels {
+    fn from(labels: Vec<Label>) -> Self {
+        labels.into_iter().collect()
+    }
+}
+
+impl From<Labels> for Vec<Label> {
+    fn from(labels: Labels) -> Self {
+        labels.iter().collect()
+    }
+}
+
+/// One unit's use of one resource. Positions order all accesses of a detection. There may be tens of millions, so the
+/// numbers are small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    pub resource: usize,
-    pub unit: usize,
-    pub position: usize,
+    /// Into [`Detection::resources`].
+    pub resource: u32,
+    /// Into [`Detection::units`].
+    pub unit: u32,
+    pub position: u32,
     pub mode: AccessMode,
+    pub labels: Labels,
     /// For reads: whose value it was, if another unit's.
-    pub source: Option<usize>,
+    pub source: Option<u32>,
     /// Into [`Detection::stacks`].
-    pub stack: Option<usize>,
+    pub stack: Option<u32>,
     /// For reads with a source: the stack of the write that was read.
-    pub source_stack: Option<usize>,
-    pub labels: Vec<Label>,
+    pub source_stack: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -84,15 +144,15 @@ pub enum DependencyKind {
 }
 
 /// `to` depends on `from` (data), must come before it (anti, with `from` the reader), or might (candidate).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dependency {
     pub kind: DependencyKind,
-    pub from: usize,
-    pub to: usize,
-    pub resource: usize,
-    pub write_stack: Option<usize>,
-    pub read_stack: Option<usize>,
-    pub labels: Vec<Label>,
+    pub from: u32,
+    pub to: u32,
+    pub resource: u32,
+    pub labels: Labels,
+    pub write_stack: Option<u32>,
+    pub read_stack: Option<u32>,
 }
 
 /// Something that was noticed and that the user should know.
@@ -110,7 +170,7 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// Everything known of one JVM's part of a run.
+/// Everything known of one JVM's part of a run. Units, resources and stacks go by their places in it.
 #[derive(Debug, Clone, Default)]
 pub struct Detection {
     pub launch: Launch,
@@ -121,4 +181,19 @@ pub struct Detection {
     pub notes: Vec<Note>,
     pub refusals: Vec<Refusal>,
     pub is_complete: bool,
+}
+
+impl Detection {
+    pub fn unit(&self, number: u32) -> &Unit {
+        &self.units[number as usize]
+    }
+
+    pub fn resource(&self, number: u32) -> &Resource {
+        &self.resources[number as usize]
+    }
+
+    /// The lines of a stack; none where none was kept.
+    pub fn stack(&self, number: Option<u32>) -> &[StackLine] {
+        number.and_then(|number| self.stacks.get(number as usize)).map_or(&[], Vec::as_slice)
+    }
 }

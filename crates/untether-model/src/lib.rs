@@ -3,16 +3,16 @@
 
 mod detection;
 mod launch;
+mod names;
 mod refinement;
 mod trace;
 mod verdict;
 
 pub use detection::{
-    Access, AccessMode, Dependency, DependencyKind, Detection, Label, Note, Refusal, Resource, Unit, UnitKind,
+    Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, Unit, UnitKind,
 };
 pub use launch::Launch;
-pub use refinement::{
-    Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict, class_of, is_within, method_of, outermost,
-};
+pub use names::{class_of, is_jdk, is_within, method_of, outermost};
+pub use refinement::{Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict};
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
 pub use verdict::Status;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::Label;
+use crate::detection::Labels;
 use crate::trace::StackLine;
 use crate::verdict::Status;
 
@@ -17,30 +17,6 @@ impl Schedule {
     pub fn new(tests: Vec<String>) -> Self {
         Schedule { tests }
     }
-}
-
-/// The class part of a test's id.
-pub fn class_of(test: &str) -> &str {
-    test.split('#').next().unwrap_or(test)
-}
-
-/// A test's id without the number of an invocation: invocations of one method are run together.
-pub fn method_of(id: &str) -> &str {
-    let start = id.find('#').unwrap_or(id.len());
-    match id[start..].find('[') {
-        Some(bracket) => &id[..start + bracket],
-        None => id,
-    }
-}
-
-/// The class that it stands in, at the top of its file.
-pub fn outermost(class: &str) -> &str {
-    class.split('$').next().unwrap_or(class)
-}
-
-/// Whether the class is that one or nested in it.
-pub fn is_within(class: &str, outer: &str) -> bool {
-    class.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
 }
 
 /// What became of one test of a schedule: the worst of its invocations.
@@ -73,7 +49,7 @@ pub enum Role {
 pub struct Channel {
     pub name: String,
     pub root: String,
-    pub labels: Vec<Label>,
+    pub labels: Labels,
     pub writer: String,
     pub write: Vec<StackLine>,
     pub read: Vec<StackLine>,

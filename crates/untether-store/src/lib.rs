@@ -4,6 +4,7 @@
 //! own run. Readers and writers of several processes wait for each other.
 
 mod error;
+mod packed;
 mod read;
 mod refinement;
 mod schema;

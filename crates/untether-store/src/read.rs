@@ -1,10 +1,11 @@
 //! Reading runs back.
 
 use rusqlite::{Row, params};
-use untether_model::{Access, AccessMode, Detection, Outcome, Resource, StackLine, Unit, UnitKind};
+use untether_model::{Access, Detection, Outcome, Resource, StackLine, Unit, UnitKind};
 
 use crate::Store;
 use crate::error::StoreError;
+use crate::packed;
 
 /// A run, without what its JVMs did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,11 +69,13 @@ impl Store {
             run,
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
             |(jvm, launch, is_complete, notes, refusals): JvmRow| {
+                let (units, resources) = (self.units(jvm)?, self.resources(jvm)?);
+                let accesses = self.accesses(jvm, units.len(), resources.len())?;
                 Ok(Detection {
                     launch: self.parse(&launch)?,
-                    units: self.units(jvm)?,
-                    resources: self.resources(jvm)?,
-                    accesses: self.accesses(jvm)?,
+                    units,
+                    resources,
+                    accesses,
                     stacks: self.stacks(jvm)?,
                     notes: self.parse(&notes)?,
                     refusals: self.parse(&refusals)?,
@@ -131,25 +134,25 @@ impl Store {
         )
     }
 
-    fn accesses(&self, jvm: i64) -> Result<Vec<Access>, StoreError> {
-        self.rows(
-            "SELECT resource, unit, position, mode, source, stack, source_stack, labels
-             FROM access WHERE jvm = ?1 ORDER BY number",
-            jvm,
-            |row| {
-                let access = Access {
-                    resource: row.get(0)?,
-                    unit: row.get(1)?,
-                    position: row.get(2)?,
-                    mode: if row.get::<_, String>(3)? == "w" { AccessMode::Write } else { AccessMode::Read },
-                    source: row.get(4)?,
-                    stack: row.get(5)?,
-                    source_stack: row.get(6)?,
-                    labels: Vec::new(),
-                };
-                Ok((access, row.get::<_, String>(7)?))
-            },
-            |(access, labels)| Ok(Access { labels: self.parse(&labels)?, ..access }),
-        )
+    fn accesses(&self, jvm: i64, units: usize, resources: usize) -> Result<Vec<Access>, StoreError> {
+        let corrupt = |message: &str| StoreError::Corrupt { path: self.path.clone(), message: message.to_owned() };
+        let mut accesses = Vec::new();
+        let mut statement = self
+            .connection
+            .prepare("SELECT content FROM access WHERE jvm = ?1 ORDER BY number")
+            .map_err(|e| self.failed(e))?;
+        let mut rows = statement.query(params![jvm]).map_err(|e| self.failed(e))?;
+        while let Some(row) = rows.next().map_err(|e| self.failed(e))? {
+            let content = row.get_ref(0).map_err(|e| self.failed(e))?.as_blob().unwrap_or_default();
+            packed::unpack(content, &mut accesses).ok_or_else(|| corrupt("accesses that cannot be unpacked"))?;
+        }
+        let is_known = |unit: u32| (unit as usize) < units;
+        let is_sound = |access: &Access| {
+            (access.resource as usize) < resources && is_known(access.unit) && access.source.is_none_or(is_known)
+        };
+        if !accesses.iter().all(is_sound) {
+            return Err(corrupt("accesses of tests or fields that are not there"));
+        }
+        Ok(accesses)
     }
 }

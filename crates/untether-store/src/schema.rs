@@ -93,6 +93,17 @@ CREATE TABLE refinement (
     content TEXT NOT NULL
 );
 ",
+    "
+-- Accesses are packed, many to a row. No release has written the old form.
+DELETE FROM run;
+DROP TABLE access;
+CREATE TABLE access (
+    jvm INTEGER NOT NULL REFERENCES jvm ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    PRIMARY KEY (jvm, number)
+);
+",
 ];
 
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
-use untether_model::{AccessMode, Detection, StackLine, UnitKind};
+use untether_model::{Detection, StackLine, UnitKind};
 
 use crate::Store;
 use crate::error::StoreError;
+use crate::packed;
 
 /// How many runs are kept; older ones are dropped when a new one is written.
 const RUNS_KEPT: i64 = 3;
@@ -100,27 +101,9 @@ fn insert_jvm(transaction: &Transaction<'_>, run: i64, detection: &Detection) ->
         }
         stacks.execute(params![jvm, number, json(&stack)])?;
     }
-    let mut accesses = transaction.prepare(
-        "INSERT INTO access (jvm, number, resource, unit, position, mode, source, stack, source_stack, labels)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    )?;
-    for (number, access) in detection.accesses.iter().enumerate() {
-        let mode = match access.mode {
-            AccessMode::Read => "r",
-            AccessMode::Write => "w",
-        };
-        accesses.execute(params![
-            jvm,
-            number,
-            access.resource,
-            access.unit,
-            access.position,
-            mode,
-            access.source,
-            access.stack,
-            access.source_stack,
-            json(&access.labels),
-        ])?;
+    let mut accesses = transaction.prepare("INSERT INTO access (jvm, number, content) VALUES (?1, ?2, ?3)")?;
+    for (number, some) in detection.accesses.chunks(packed::PER_ROW).enumerate() {
+        accesses.execute(params![jvm, number, packed::pack(some)])?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::view::{self, DependencyView, JSON_VERSION, TestView};
 struct Document<'d> {
     version: u32,
     tests: Vec<TestView>,
-    dependencies: &'d [DependencyView],
+    dependencies: &'d [DependencyView<'d>],
     #[serde(skip_serializing_if = "Option::is_none")]
     manifest: Option<Vec<FindingView<'d>>>,
 }
@@ -46,11 +46,10 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
         }
         manifest = Some(findings);
     }
-    let mut pairs = view::pairs(&run, &kinds, request.class_level);
     if let Some(test) = &request.test {
         check_name(&run, test)?;
-        pairs.retain(|pair| view::is_named(&pair.from, test) || view::is_named(&pair.to, test));
     }
+    let pairs = view::pairs(&run, &kinds, request.class_level, (request.test.as_deref(), None));
     match request.format {
         GraphFormat::Json => {
             let document = Document {
@@ -103,11 +102,11 @@ pub(crate) fn check_name(run: &StoredRun, given: &str) -> Result<(), Error> {
     Err(Error::Usage(format!("no test or class named '{given}' in the last run; {hint}")))
 }
 
-fn print_dot(pairs: &[DependencyView], findings: &[Finding]) {
+fn print_dot(pairs: &[DependencyView<'_>], findings: &[Finding]) {
     println!("digraph dependencies {{");
     println!("  rankdir=LR; node [shape=box];");
     for pair in pairs {
-        let through = pair.resources.first().map_or("", |resource| resource.name.as_str());
+        let through = pair.resources.first().map_or("", |resource| resource.name);
         let more = if pair.resources.len() > 1 { format!(" +{}", pair.resources.len() - 1) } else { String::new() };
         println!("  {:?} -> {:?} [label={:?}];", pair.from, pair.to, format!("{through}{more}"));
     }
@@ -124,10 +123,10 @@ fn print_dot(pairs: &[DependencyView], findings: &[Finding]) {
 }
 
 /// A pair with the names of what lies between, below one root.
-type PairThrough<'p> = (&'p DependencyView, Vec<String>);
+type PairThrough<'p> = (&'p DependencyView<'p>, Vec<String>);
 
 /// One block per static root, most readers first: one field is one thing to fix.
-fn print_table(pairs: &[DependencyView], is_class_level: bool) {
+fn print_table(pairs: &[DependencyView<'_>], is_class_level: bool) {
     let mut by_root: BTreeMap<(DependencyKind, &str), Vec<PairThrough<'_>>> = BTreeMap::new();
     for pair in pairs {
         let mut of_pair: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -137,7 +136,7 @@ fn print_table(pairs: &[DependencyView], is_class_level: bool) {
                 .iter()
                 .filter_map(|label| serde_json::to_value(label).ok()?.as_str().map(|text| format!(" ({text})")))
                 .collect();
-            of_pair.entry(&resource.root).or_default().push(format!("{}{labels}", resource.name));
+            of_pair.entry(resource.root).or_default().push(format!("{}{labels}", resource.name));
         }
         for (root, names) in of_pair {
             by_root.entry((pair.kind, root)).or_default().push((pair, names));
@@ -153,7 +152,7 @@ fn print_table(pairs: &[DependencyView], is_class_level: bool) {
         if index > 0 {
             println!();
         }
-        let tests: BTreeSet<&str> = pairs.iter().flat_map(|(pair, _)| [pair.from.as_str(), &pair.to]).collect();
+        let tests: BTreeSet<&str> = pairs.iter().flat_map(|(pair, _)| [pair.from, pair.to]).collect();
         let kind = match kind {
             DependencyKind::Data => "",
             DependencyKind::Anti => " (anti)",

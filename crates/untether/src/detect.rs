@@ -34,11 +34,13 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
     let watched = watch(watch_request, |progress, output| display.update(progress, output));
     display.finish();
     let watched = watched?;
+    let jvms = watched.traces.len();
+    // One by one: a trace may be large.
     let detections: Vec<Detection> = watched
         .traces
-        .iter()
+        .into_iter()
         .filter(|trace| trace.tests().next().is_some() || !trace.notes.is_empty())
-        .map(untether_analysis::detect)
+        .map(|trace| untether_analysis::detect(&trace))
         .collect();
     if !detections.iter().any(|d| d.units.iter().any(|unit| unit.kind == UnitKind::Test)) {
         if let (true, Some(timeout)) = (watched.has_timed_out, request.timeout) {
@@ -47,7 +49,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
                 timeout.as_secs()
             )));
         }
-        return no_tests(watched.traces.len(), watched.status, request, &detections);
+        return no_tests(jvms, watched.status, request, &detections);
     }
     store.add_run(&NewRun {
         started_ms,
@@ -162,10 +164,10 @@ fn sum_up(detections: &[Detection]) {
             tests += 1;
             failed += usize::from(unit.outcome.as_ref().is_some_and(|o| o.status == OutcomeStatus::Failed));
         }
-        for dependency in dependencies(detection, &[DependencyKind::Data]) {
+        for dependency in dependencies(detection, &[DependencyKind::Data], |_| true, |_| true) {
             pairs.insert((jvm, dependency.from, dependency.to));
             dependent.insert((jvm, dependency.to));
-            roots.insert(&detection.resources[dependency.resource].root);
+            roots.insert(&detection.resource(dependency.resource).root);
         }
     }
     let jvms = if detections.len() == 1 { "1 JVM".to_owned() } else { format!("{} JVMs", detections.len()) };

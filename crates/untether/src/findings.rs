@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use untether_model::{Channel, Contrast, Finding, Role, StackLine, Status};
+use untether_model::{Channel, Contrast, Finding, Role, StackLine, Status, is_jdk};
 use untether_store::StoredRefinement;
 
 use crate::error::Error;
@@ -137,9 +137,10 @@ pub(crate) fn first_line(message: &str) -> String {
 
 /// The innermost line of the program itself.
 pub(crate) fn own_line(stack: &[StackLine]) -> Option<&StackLine> {
-    const LIBRARY: [&str; 8] =
-        ["java.", "javax.", "jdk.", "sun.", "com.sun.", "org.junit.", "junit.", "org.opentest4j."];
-    stack.iter().find(|line| !LIBRARY.iter().any(|prefix| line.class.starts_with(prefix))).or(stack.first())
+    const FRAMEWORKS: [&str; 3] = ["org.junit.", "junit.", "org.opentest4j."];
+    let is_library =
+        |line: &&StackLine| is_jdk(&line.class) || FRAMEWORKS.iter().any(|prefix| line.class.starts_with(prefix));
+    stack.iter().find(|line| !is_library(line)).or(stack.first())
 }
 
 /// Where something happens, after words that say what; nothing where that is not known.

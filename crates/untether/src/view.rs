@@ -1,11 +1,11 @@
 //! The last run as the commands present it: names instead of numbers. The JSON forms are a contract;
 //! `docs/json.md` describes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use untether_analysis::dependencies;
-use untether_model::{DependencyKind, Label, OutcomeStatus, StackLine, UnitKind, class_of, method_of};
+use untether_model::{DependencyKind, Labels, OutcomeStatus, StackLine, Unit, UnitKind, class_of, method_of};
 use untether_store::StoredRun;
 
 /// The version of the JSON documents.
@@ -21,25 +21,25 @@ pub(crate) struct TestView {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct AccessView {
-    pub(crate) stack: Vec<StackLine>,
+pub(crate) struct AccessView<'r> {
+    pub(crate) stack: &'r [StackLine],
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct ResourceView {
-    pub(crate) name: String,
-    pub(crate) root: String,
-    pub(crate) labels: Vec<Label>,
-    pub(crate) write: AccessView,
-    pub(crate) read: AccessView,
+pub(crate) struct ResourceView<'r> {
+    pub(crate) name: &'r str,
+    pub(crate) root: &'r str,
+    pub(crate) labels: Labels,
+    pub(crate) write: AccessView<'r>,
+    pub(crate) read: AccessView<'r>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct DependencyView {
+pub(crate) struct DependencyView<'r> {
     pub(crate) kind: DependencyKind,
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) resources: Vec<ResourceView>,
+    pub(crate) from: &'r str,
+    pub(crate) to: &'r str,
+    pub(crate) resources: Vec<ResourceView<'r>>,
 }
 
 /// Every test of the run, in the order in which they ran.
@@ -58,47 +58,51 @@ pub(crate) fn tests(run: &StoredRun) -> Vec<TestView> {
         .collect()
 }
 
-/// Dependencies with their resources, grouped by pair.
-pub(crate) fn pairs(run: &StoredRun, kinds: &[DependencyKind], is_class_level: bool) -> Vec<DependencyView> {
-    let mut grouped: BTreeMap<(DependencyKind, usize, usize, usize), DependencyView> = BTreeMap::new();
-    let mut class_numbers: BTreeMap<String, usize> = BTreeMap::new();
+/// Dependencies with their resources, grouped by pair: those between any two tests, or of one that is named, or between two
+/// that are.
+pub(crate) fn pairs<'r>(
+    run: &'r StoredRun,
+    kinds: &[DependencyKind],
+    is_class_level: bool,
+    (one, other): (Option<&str>, Option<&str>),
+) -> Vec<DependencyView<'r>> {
+    let is_meant = |unit: &Unit, given: Option<&str>| given.is_none_or(|given| is_named(&unit.name, given));
+    let mut grouped: BTreeMap<(DependencyKind, usize, u32, u32), DependencyView<'r>> = BTreeMap::new();
+    let mut seen: HashSet<(DependencyKind, usize, u32, u32, &str)> = HashSet::new();
+    let mut class_numbers: BTreeMap<&str, u32> = BTreeMap::new();
     for (jvm, detection) in run.detections.iter().enumerate() {
-        for dependency in dependencies(detection, kinds) {
-            let name = |unit: usize| {
-                let unit = &detection.units[unit];
-                if is_class_level { unit.class().to_owned() } else { unit.name.clone() }
+        for dependency in dependencies(detection, kinds, |unit| is_meant(unit, one), |unit| is_meant(unit, other)) {
+            let name = |unit: u32| {
+                let unit = detection.unit(unit);
+                if is_class_level { unit.class() } else { &unit.name }
             };
             let (from, to) = (name(dependency.from), name(dependency.to));
             if from == to {
                 continue;
             }
-            let mut number = |name: &str, unit: usize| {
+            let mut number = |name: &'r str, unit: u32| {
                 if !is_class_level {
                     return unit;
                 }
-                let next = class_numbers.len();
-                *class_numbers.entry(name.to_owned()).or_insert(next)
+                let next = class_numbers.len() as u32;
+                *class_numbers.entry(name).or_insert(next)
             };
-            let key = (dependency.kind, jvm, number(&to, dependency.to), number(&from, dependency.from));
-            let resource = &detection.resources[dependency.resource];
-            let stack = |number: Option<usize>| AccessView {
-                stack: number.and_then(|n| detection.stacks.get(n)).cloned().unwrap_or_default(),
-            };
-            let view = ResourceView {
-                name: resource.name.clone(),
-                root: resource.root.clone(),
-                labels: dependency.labels.clone(),
-                write: stack(dependency.write_stack),
-                read: stack(dependency.read_stack),
-            };
-            let pair = grouped.entry(key).or_insert_with(|| DependencyView {
-                kind: dependency.kind,
+            let (kind, reader, writer) = (dependency.kind, number(to, dependency.to), number(from, dependency.from));
+            let resource = detection.resource(dependency.resource);
+            let pair = grouped.entry((kind, jvm, reader, writer)).or_insert_with(|| DependencyView {
+                kind,
                 from,
                 to,
                 resources: Vec::new(),
             });
-            if !pair.resources.iter().any(|known| known.name == view.name) {
-                pair.resources.push(view);
+            if seen.insert((kind, jvm, reader, writer, &resource.name)) {
+                pair.resources.push(ResourceView {
+                    name: &resource.name,
+                    root: &resource.root,
+                    labels: dependency.labels,
+                    write: AccessView { stack: detection.stack(dependency.write_stack) },
+                    read: AccessView { stack: detection.stack(dependency.read_stack) },
+                });
             }
         }
     }

@@ -16,30 +16,27 @@ const KINDS: [DependencyKind; 3] = [DependencyKind::Data, DependencyKind::Anti, 
 #[derive(Serialize)]
 struct Document<'d> {
     version: u32,
-    dependencies: &'d [DependencyView],
+    dependencies: &'d [DependencyView<'d>],
 }
 
 pub(crate) fn run(store: &Path, request: &WhyArguments) -> Result<u8, Error> {
     let run = Store::open(store)?.latest_run()?;
     check_name(&run, &request.writer)?;
     check_name(&run, &request.reader)?;
-    let all = view::pairs(&run, &KINDS, false);
-    let is_between = |pair: &DependencyView, given_writer: &str, given_reader: &str| {
-        let (writer, reader) =
-            if pair.kind == DependencyKind::Anti { (&pair.to, &pair.from) } else { (&pair.from, &pair.to) };
-        view::is_named(writer, given_writer) && view::is_named(reader, given_reader)
+    let between = |given_writer: &str, given_reader: &str| {
+        let mut pairs = view::pairs(&run, &KINDS, false, (Some(given_writer), Some(given_reader)));
+        pairs.retain(|pair| {
+            let (writer, reader) =
+                if pair.kind == DependencyKind::Anti { (pair.to, pair.from) } else { (pair.from, pair.to) };
+            view::is_named(writer, given_writer) && view::is_named(reader, given_reader)
+        });
+        pairs
     };
-    let mut pairs: Vec<DependencyView> =
-        all.iter().filter(|pair| is_between(pair, &request.writer, &request.reader)).cloned().collect();
+    let mut pairs = between(&request.writer, &request.reader);
     // A candidate that was really observed is shown once.
-    let observed: Vec<(String, String)> = pairs
-        .iter()
-        .filter(|pair| pair.kind == DependencyKind::Data)
-        .map(|pair| (pair.from.clone(), pair.to.clone()))
-        .collect();
-    pairs.retain(|pair| {
-        pair.kind != DependencyKind::Candidate || !observed.contains(&(pair.from.clone(), pair.to.clone()))
-    });
+    let observed: Vec<(&str, &str)> =
+        pairs.iter().filter(|pair| pair.kind == DependencyKind::Data).map(|pair| (pair.from, pair.to)).collect();
+    pairs.retain(|pair| pair.kind != DependencyKind::Candidate || !observed.contains(&(pair.from, pair.to)));
     if request.format == Format::Json {
         let document = Document { version: JSON_VERSION, dependencies: &pairs };
         println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
@@ -56,7 +53,7 @@ pub(crate) fn run(store: &Path, request: &WhyArguments) -> Result<u8, Error> {
             (reader, writer),
         ] {
             let is_new = (other_writer, other_reader) != (writer, reader);
-            if is_new && all.iter().any(|pair| is_between(pair, other_writer, other_reader)) {
+            if is_new && !between(other_writer, other_reader).is_empty() {
                 println!("but see: untether why '{other_writer}' '{other_reader}'");
                 break;
             }
@@ -69,7 +66,7 @@ pub(crate) fn run(store: &Path, request: &WhyArguments) -> Result<u8, Error> {
     Ok(0)
 }
 
-fn print_pair(pair: &DependencyView) {
+fn print_pair(pair: &DependencyView<'_>) {
     match pair.kind {
         DependencyKind::Data => println!("{} read what {} wrote", pair.to, pair.from),
         DependencyKind::Anti => println!("{} overwrote what {} had read", pair.to, pair.from),
@@ -83,8 +80,8 @@ fn print_pair(pair: &DependencyView) {
         if resource.root != resource.name {
             println!("  (below {})", resource.root);
         }
-        print_stack("written at", &resource.write.stack);
-        print_stack("read at", &resource.read.stack);
+        print_stack("written at", resource.write.stack);
+        print_stack("read at", resource.read.stack);
     }
     println!();
 }

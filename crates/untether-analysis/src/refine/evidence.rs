@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use untether_model::{
-    AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_within, method_of, outermost,
+    AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_jdk, is_within, method_of, outermost,
 };
 
 /// A test by its position in the original order.
@@ -41,9 +41,8 @@ pub struct Evidence<'d> {
 /// How unlikely a field is the cause: the program's own come first, then what programs set in the JDK, then the
 /// JDK's other state, which is mostly caches.
 fn remoteness(root: &str) -> usize {
-    let is_jdk = ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|prefix| root.starts_with(prefix));
     match root {
-        _ if !is_jdk => 0,
+        _ if !is_jdk(root) => 0,
         "java.lang.System.props" => 1,
         _ => 2,
     }
@@ -62,7 +61,7 @@ impl<'d> Evidence<'d> {
         }
         let mut accesses = vec![Vec::new(); detection.resources.len()];
         for (number, access) in detection.accesses.iter().enumerate() {
-            accesses[access.resource].push(number);
+            accesses[access.resource as usize].push(number);
         }
         let mut evidence = Evidence {
             detection,
@@ -105,18 +104,18 @@ impl<'d> Evidence<'d> {
         }
         let mut uses: BTreeMap<usize, Use> = BTreeMap::new();
         for access in &self.detection.accesses {
-            let Some(test) = of_unit[access.unit] else { continue };
-            let used = uses.entry(access.resource).or_default();
-            let is_lazy = access.labels.contains(&Label::Lazy);
+            let Some(test) = of_unit[access.unit as usize] else { continue };
+            let used = uses.entry(access.resource as usize).or_default();
+            let is_lazy = access.labels.contains(Label::Lazy);
             match access.mode {
                 AccessMode::Write => {
                     used.writers.insert(test);
                     used.eager |= !is_lazy;
-                    used.lasting |= !access.labels.contains(&Label::ClassLocal);
+                    used.lasting |= !access.labels.contains(Label::ClassLocal);
                 }
                 AccessMode::Read => {
                     used.readers.insert(test);
-                    if let Some(source) = access.source.and_then(|unit| of_unit[unit]).filter(|&s| s != test) {
+                    if let Some(source) = access.source.and_then(|unit| of_unit[unit as usize]).filter(|&s| s != test) {
                         // A value that came with its object has no write of its own.
                         used.lasting |= used.writers.insert(source);
                         used.eager |= !is_lazy;
@@ -223,8 +222,8 @@ impl<'d> Evidence<'d> {
                     UnitKind::Test => self.test_of(unit) == Some(test),
                     UnitKind::Class => is_within(class_of(&self.tests[test]), &unit.name),
                 })
-                .map(|(number, _)| number)
-                .collect::<BTreeSet<usize>>()
+                .map(|(number, _)| number as u32)
+                .collect::<BTreeSet<u32>>()
         };
         let reader_units = units_of(reader);
         let mut found: Vec<Channel> = Vec::new();
@@ -246,28 +245,25 @@ impl<'d> Evidence<'d> {
                         .or_else(|| {
                             read.source_stack.filter(|_| read.source.is_some_and(|s| writer_units.contains(&s)))
                         });
-                    let lines = |stack: Option<usize>| {
-                        stack.and_then(|stack| self.detection.stacks.get(stack)).cloned().unwrap_or_default()
-                    };
                     let named = &self.detection.resources[resource];
-                    let mut labels = read.labels.clone();
-                    if group.is_lazy && !labels.contains(&Label::Lazy) {
-                        labels.push(Label::Lazy);
+                    let mut labels = read.labels;
+                    if group.is_lazy {
+                        labels.insert(Label::Lazy);
                     }
                     found.push(Channel {
                         name: named.name.clone(),
                         root: named.root.clone(),
                         labels,
                         writer: self.tests[writer].clone(),
-                        write: lines(write),
-                        read: lines(read.stack),
+                        write: self.detection.stack(write).to_vec(),
+                        read: self.detection.stack(read.stack).to_vec(),
                     });
                 }
             }
         }
         found.sort_by(|a, b| {
-            (a.labels.contains(&Label::Lazy), remoteness(&a.root), a.name.len(), &a.name, &a.writer).cmp(&(
-                b.labels.contains(&Label::Lazy),
+            (a.labels.contains(Label::Lazy), remoteness(&a.root), a.name.len(), &a.name, &a.writer).cmp(&(
+                b.labels.contains(Label::Lazy),
                 remoteness(&b.root),
                 b.name.len(),
                 &b.name,
