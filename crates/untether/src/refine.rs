@@ -198,9 +198,11 @@ fn refine_jvm(
         }
         result.add_finding(finding, &detection.launch);
     }
-    let failing = refinement.reference.iter().filter(|(_, status)| *status == Status::Failed);
+    let differing = refine::differing(detection, &refinement.reference);
+    let failing =
+        refinement.reference.iter().filter(|(test, status)| *status == Status::Failed && !differing.contains(test));
     result.failing.extend(failing.map(|(test, _)| test.clone()));
-    result.differing.extend(refine::differing(detection, &refinement.reference));
+    result.differing.extend(differing);
     result.nondeterministic.extend(refinement.nondeterministic);
     result.unconfirmed.extend(refinement.unconfirmed);
     Ok(refinement.stopped)

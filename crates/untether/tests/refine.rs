@@ -26,6 +26,7 @@ struct Expectation {
 struct Expected {
     findings: Vec<Expectation>,
     nondeterministic: Vec<String>,
+    differing: Vec<String>,
     says_none: bool,
 }
 
@@ -37,6 +38,9 @@ fn expected(folder: &Path) -> Expected {
         for line in std::fs::read_to_string(file).unwrap().lines().map(str::trim) {
             if let Some(test) = line.strip_prefix("// nondeterministic: ") {
                 expected.nondeterministic.push(full(test));
+            }
+            if let Some(test) = line.strip_prefix("// differing: ") {
+                expected.differing.push(full(test));
             }
             let Some(text) = line.strip_prefix("// manifest: ") else { continue };
             if text == "none" {
@@ -105,9 +109,11 @@ fn differences(expected: &Expected, document: &Value) -> Vec<String> {
         }
     }
     wrong.extend(unexpected.into_iter().map(|finding| format!("unexpected {finding:?}")));
-    let varying = texts(&document["nondeterministic"]);
-    if varying != expected.nondeterministic {
-        wrong.push(format!("nondeterministic: {varying:?}"));
+    for (key, wanted) in [("nondeterministic", &expected.nondeterministic), ("differing", &expected.differing)] {
+        let found = texts(&document[key]);
+        if &found != wanted {
+            wrong.push(format!("{key}: {found:?}"));
+        }
     }
     wrong
 }
