@@ -10,20 +10,18 @@ struct Between {
     other: Vec<bool>,
 }
 
-/// The reads of a resource by units on either side.
-struct Sides<'a> {
-    one: Vec<&'a Access>,
-    other: Vec<&'a Access>,
-}
-
 impl Between {
-    /// The reads that the unit of a write may be paired with.
-    fn partners<'a>(&'a self, write: &Access, reads: &'a Sides<'a>) -> impl Iterator<Item = &'a Access> {
-        let unit = write.unit as usize;
-        let of_one: &[&Access] = if self.one[unit] { &reads.other } else { &[] };
-        let of_other: &[&Access] = if self.other[unit] { &reads.one } else { &[] };
-        let is_new = move |read: &&&Access| !self.one[unit] || !self.other[read.unit as usize];
-        of_one.iter().chain(of_other.iter().filter(is_new)).copied()
+    /// Whether the resources are touched by units of both sides; others can be left out.
+    fn shared(&self, detection: &Detection) -> Vec<bool> {
+        let mut sides = vec![(false, false); detection.resources.len()];
+        for access in &detection.accesses {
+            let (one, other) = &mut sides[access.resource as usize];
+            for unit in [Some(access.unit), access.source].into_iter().flatten() {
+                *one |= self.one[unit as usize];
+                *other |= self.other[unit as usize];
+            }
+        }
+        sides.into_iter().map(|(one, other)| one && other).collect()
     }
 
     fn allows(&self, from: u32, to: u32) -> bool {
@@ -44,8 +42,9 @@ pub fn dependencies(
         one: detection.units.iter().map(is_one).collect(),
         other: detection.units.iter().map(is_other).collect(),
     };
+    let is_shared = between.shared(detection);
     let mut by_resource: HashMap<u32, Vec<&Access>> = HashMap::new();
-    for access in &detection.accesses {
+    for access in detection.accesses.iter().filter(|access| is_shared[access.resource as usize]) {
         by_resource.entry(access.resource).or_default().push(access);
     }
     let mut found: Vec<Dependency> = Vec::new();
@@ -105,14 +104,21 @@ fn anti(detection: &Detection, accesses: &[&Access], add: &mut impl FnMut(Depend
 /// Each unit that leaves a change with each that reads before it writes, whatever ran first. One field may have tens of
 /// thousands of both, so only those are paired that are wanted.
 fn candidates(detection: &Detection, accesses: &[&Access], between: &Between, add: &mut impl FnMut(Dependency)) {
-    let reads = |side: &[bool]| {
-        let is_read = |access: &&Access| access.mode == AccessMode::Read && side[access.unit as usize];
-        accesses.iter().copied().filter(is_read).collect()
-    };
-    let reads = Sides { one: reads(&between.one), other: reads(&between.other) };
+    let reads: Vec<&Access> = accesses.iter().copied().filter(|access| access.mode == AccessMode::Read).collect();
+    let reads_of =
+        |side: &[bool]| -> Vec<&Access> { reads.iter().copied().filter(|read| side[read.unit as usize]).collect() };
+    let (of_one, of_other) = (reads_of(&between.one), reads_of(&between.other));
+    let of_either: Vec<&Access> =
+        reads.iter().copied().filter(|r| between.one[r.unit as usize] || between.other[r.unit as usize]).collect();
     for write in accesses.iter().filter(|access| access.mode == AccessMode::Write) {
         let is_class_local = write.labels.contains(Label::ClassLocal);
-        for read in between.partners(write, &reads) {
+        let partners = match (between.one[write.unit as usize], between.other[write.unit as usize]) {
+            (true, true) => &of_either,
+            (true, false) => &of_other,
+            (false, true) => &of_one,
+            (false, false) => continue,
+        };
+        for read in partners {
             let class = |access: &Access| outermost(detection.unit(access.unit).class());
             let is_reachable = !is_class_local || class(write) == class(read);
             if is_reachable && !are_family(detection, write.unit, read.unit) {

@@ -4,9 +4,7 @@ use untether_model::{Resource, Trace};
 
 /// The resource that a slot is.
 pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
-    let Some(slot) = trace.slots.get(slot as usize) else {
-        return Resource { name: "?".into(), root: "?".into() };
-    };
+    let slot = &trace.slots[slot as usize];
     let mut places = vec![slot.place.as_str()];
     let mut at = slot.object;
     let mut class = "";

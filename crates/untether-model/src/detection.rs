@@ -47,7 +47,7 @@ pub enum AccessMode {
     Write,
 }
 
-/// A hint about an access that helps to judge a dependency.
+/// A hint about an access that helps to judge a dependency. New ones go to the end: stores hold their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Label {

@@ -1,7 +1,7 @@
 //! Accesses as bytes: a suite makes millions, and rows of their own would be four times as large and slow to load.
 //!
-//! Each is a byte that says what it has, the resource, the unit and the position as differences from the one before, and
-//! what it has of source and stacks; numbers are LEB128.
+//! Each is a byte that says what it has, the resource, the differences of unit and position from the one before, and what
+//! it has of source and stacks; numbers are LEB128.
 
 use untether_model::{Access, AccessMode, Labels};
 
@@ -40,7 +40,7 @@ pub(crate) fn pack(accesses: &[Access]) -> Vec<u8> {
     bytes
 }
 
-/// Appends what was packed; none where the bytes are not what [`pack`] makes.
+/// Appends what was packed; none where the bytes end too early or a number is too large.
 pub(crate) fn unpack(mut bytes: &[u8], accesses: &mut Vec<Access>) -> Option<()> {
     let (mut unit, mut position) = (0u32, 0u32);
     while let Some((&kind, rest)) = bytes.split_first() {

@@ -143,8 +143,9 @@ impl Store {
             .map_err(|e| self.failed(e))?;
         let mut rows = statement.query(params![jvm]).map_err(|e| self.failed(e))?;
         while let Some(row) = rows.next().map_err(|e| self.failed(e))? {
-            let content = row.get_ref(0).map_err(|e| self.failed(e))?.as_blob().unwrap_or_default();
-            packed::unpack(content, &mut accesses).ok_or_else(|| corrupt("accesses that cannot be unpacked"))?;
+            let content = row.get_ref(0).map_err(|e| self.failed(e))?.as_blob().ok();
+            let unpacked = content.and_then(|content| packed::unpack(content, &mut accesses));
+            unpacked.ok_or_else(|| corrupt("accesses that cannot be unpacked"))?;
         }
         let is_known = |unit: u32| (unit as usize) < units;
         let is_sound = |access: &Access| {

@@ -32,7 +32,7 @@ pub struct StoredRefinement {
     /// Tests that passed when they were watched, but not in a worker.
     #[serde(default)]
     pub differing: Vec<String>,
-    /// Tests that failed in the original order.
+    /// The other tests that failed in the original order.
     #[serde(default)]
     pub failing: Vec<String>,
     /// Findings that a check for new ones did not let pass.

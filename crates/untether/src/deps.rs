@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
-use untether_model::{DependencyKind, Finding, Role};
+use untether_model::{DependencyKind, Finding, Role, class_of};
 use untether_store::{Store, StoredRun};
 
 use crate::arguments::{DepsArguments, GraphFormat, Kind};
@@ -49,7 +49,9 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
     if let Some(test) = &request.test {
         check_name(&run, test)?;
     }
-    let pairs = view::pairs(&run, &kinds, request.class_level, (request.test.as_deref(), None));
+    // Between classes, a test stands for its class.
+    let of_test = request.test.as_deref().map(|test| if request.class_level { class_of(test) } else { test });
+    let pairs = view::pairs(&run, &kinds, request.class_level, (of_test, None));
     match request.format {
         GraphFormat::Json => {
             let document = Document {

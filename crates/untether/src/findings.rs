@@ -64,7 +64,10 @@ pub(crate) fn cause(finding: &Finding) -> String {
     match finding.resources.first() {
         Some(channel) => channel.root.clone(),
         None if finding.is_outside_heap => {
-            format!("something that {} leaves behind outside of the heap", finding.others().join(", "))
+            format!(
+                "something that {} leaves behind and that is in no field that a test reads",
+                finding.others().join(", ")
+            )
         }
         None => format!("something that {} leaves behind", finding.others().join(", ")),
     }
@@ -151,7 +154,11 @@ fn place(words: &str, stack: &[StackLine]) -> Option<String> {
 /// What could be done about it.
 pub(crate) fn fix(finding: &Finding) -> String {
     let Some(channel) = finding.resources.first() else {
-        let what = if finding.is_outside_heap { " (files, ports, processes)" } else { "" };
+        let what = if finding.is_outside_heap {
+            " (files, ports, processes; or fields that a JUnit 3 constructor reads)"
+        } else {
+            ""
+        };
         return format!(
             "make {} clean up what it leaves behind{what}, or give {} its own",
             finding.others().last().map_or("the first test", String::as_str),

@@ -44,6 +44,8 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
     let mut result = StoredRefinement::begun(now_ms(), strategy.clone());
     let mut display = RefineDisplay::new(request.quiet);
     let mut outcome = Ok(());
+    // JVMs in which something, and JVMs in which nothing could be run; and why.
+    let (mut runnable, mut unrunnable) = (0, None);
     for (number, detection) in run.detections.iter().enumerate() {
         if !detection.units.iter().any(|unit| unit.kind == UnitKind::Test) {
             continue;
@@ -53,9 +55,11 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
             .map_err(|error| Error::Failed(format!("cannot create {}: {error}", folder.display())))?;
         let stopped =
             refine_jvm(&mut store, request, detection, &folder, previous, started, &mut result, &mut display)?;
+        runnable += usize::from(!matches!(stopped, Some(Stopped::NothingRan(_))));
         match stopped {
             None => {}
             Some(Stopped::OutOfTime) => result.is_complete = false,
+            Some(Stopped::NothingRan(reason)) => unrunnable = Some(reason),
             Some(Stopped::Failed(message)) => {
                 result.is_complete = false;
                 outcome = Err(Error::Failed(message));
@@ -64,6 +68,12 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
         }
     }
     display.finish();
+    if let (0, Some(reason)) = (runnable, unrunnable) {
+        return Err(Error::Failed(format!(
+            "none of the tests could be run ({reason}); if the project was cleaned or has changed, build it and run \
+             'untether detect' again"
+        )));
+    }
     if !request.test.is_empty() && result.fingerprints.is_empty() && outcome.is_ok() {
         return Err(Error::Usage(format!("{} is not a test that can be run by itself", request.test.join(", "))));
     }
@@ -164,6 +174,7 @@ fn refine_jvm(
             (&previous.nondeterministic, &mut result.nondeterministic),
             (&previous.unconfirmed, &mut result.unconfirmed),
             (&previous.failing, &mut result.failing),
+            (&previous.differing, &mut result.differing),
         ] {
             kept.extend(known.iter().filter(|test| names.contains(test) && !targets.contains(*test)).cloned());
         }
@@ -198,11 +209,18 @@ fn refine_jvm(
         }
         result.add_finding(finding, &detection.launch);
     }
+    // What is known of the other tests was taken over.
+    let is_target = |test: &String| asked_for.targets.as_ref().is_none_or(|targets| targets.contains(test));
     let differing = refine::differing(detection, &refinement.reference);
-    let failing =
-        refinement.reference.iter().filter(|(test, status)| *status == Status::Failed && !differing.contains(test));
-    result.failing.extend(failing.map(|(test, _)| test.clone()));
-    result.differing.extend(differing);
+    // And of tests that vary, one run says nothing.
+    let is_judged = |test: &String| is_target(test) && !refinement.nondeterministic.contains(test);
+    for (test, status) in refinement.reference.iter().filter(|(test, _)| is_judged(test)) {
+        if differing.contains(test) {
+            result.differing.push(test.clone());
+        } else if *status == Status::Failed {
+            result.failing.push(test.clone());
+        }
+    }
     result.nondeterministic.extend(refinement.nondeterministic);
     result.unconfirmed.extend(refinement.unconfirmed);
     Ok(refinement.stopped)

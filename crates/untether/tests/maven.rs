@@ -21,7 +21,11 @@ fn copy_of(example: &str, name: &str) -> PathBuf {
 }
 
 fn pairs(project: &Path) -> BTreeSet<(String, String)> {
-    let output = untether(project, &["deps", "--format", "json"]);
+    pairs_of(project, &[])
+}
+
+fn pairs_of(project: &Path, arguments: &[&str]) -> BTreeSet<(String, String)> {
+    let output = untether(project, &[&["deps", "--format", "json"], arguments].concat());
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["version"], 1);
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -48,6 +52,17 @@ fn the_bookshop_shows_its_hidden_dependencies_and_their_stacks() {
         ("bookshop.OrderTest#turkishReceiptsHaveADecimalComma", "bookshop.StockListTest#poetryStandsOnItsOwnShelf"),
     ]);
     assert_eq!(pairs(&project), expected);
+    let of_turkish: BTreeSet<(String, String)> =
+        expected.into_iter().filter(|(from, _)| from.ends_with("#turkishReceiptsHaveADecimalComma")).collect();
+    assert_eq!(pairs_of(&project, &["--test", "OrderTest#turkishReceiptsHaveADecimalComma"]), of_turkish);
+    // Between classes, a test stands for its class.
+    let of_stock_list = owned(&[
+        ("bookshop.OrderTest", "bookshop.StockListTest"),
+        ("bookshop.CsvExportTest", "bookshop.StockListTest"),
+    ]);
+    for test in ["StockListTest", "StockListTest#poetryStandsOnItsOwnShelf"] {
+        assert_eq!(pairs_of(&project, &["--class-level", "--test", test]), of_stock_list);
+    }
     let why =
         untether(&project, &["why", "CartTest#checkingOutPlacesAnOrder", "OrderTest#theNextOrderGetsTheNextNumber"]);
     let why = String::from_utf8_lossy(&why.stdout).into_owned();

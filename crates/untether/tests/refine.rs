@@ -27,6 +27,7 @@ struct Expected {
     findings: Vec<Expectation>,
     nondeterministic: Vec<String>,
     differing: Vec<String>,
+    failing: Vec<String>,
     says_none: bool,
 }
 
@@ -36,11 +37,12 @@ fn expected(folder: &Path) -> Expected {
     let mut expected = Expected::default();
     for file in java_files(folder) {
         for line in std::fs::read_to_string(file).unwrap().lines().map(str::trim) {
-            if let Some(test) = line.strip_prefix("// nondeterministic: ") {
-                expected.nondeterministic.push(full(test));
-            }
-            if let Some(test) = line.strip_prefix("// differing: ") {
-                expected.differing.push(full(test));
+            for (prefix, tests) in [
+                ("// nondeterministic: ", &mut expected.nondeterministic),
+                ("// differing: ", &mut expected.differing),
+                ("// failing: ", &mut expected.failing),
+            ] {
+                tests.extend(line.strip_prefix(prefix).map(full));
             }
             let Some(text) = line.strip_prefix("// manifest: ") else { continue };
             if text == "none" {
@@ -109,7 +111,11 @@ fn differences(expected: &Expected, document: &Value) -> Vec<String> {
         }
     }
     wrong.extend(unexpected.into_iter().map(|finding| format!("unexpected {finding:?}")));
-    for (key, wanted) in [("nondeterministic", &expected.nondeterministic), ("differing", &expected.differing)] {
+    for (key, wanted) in [
+        ("nondeterministic", &expected.nondeterministic),
+        ("differing", &expected.differing),
+        ("failing", &expected.failing),
+    ] {
         let found = texts(&document[key]);
         if &found != wanted {
             wrong.push(format!("{key}: {found:?}"));

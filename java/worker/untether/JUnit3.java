@@ -1,8 +1,11 @@
 package untether;
 
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.Enumeration;
@@ -30,18 +33,32 @@ final class JUnit3 {
         Class<?> resultType = Class.forName("junit.framework.TestResult", true, loader);
         Class<?> listenerType = Class.forName("junit.framework.TestListener", true, loader);
         Object suite = suiteType.getConstructor(String.class).newInstance(type.getName());
-        Method createTest = suiteType.getMethod("createTest", Class.class, String.class);
-        for (String method : methods) {
-            Object test = createTest.invoke(null, type, method);
-            if (!type.isInstance(test)) {
-                // A warning: its constructors are not for us.
-                test = madeBySuite(type, method);
+        Method add = suiteType.getMethod("addTest", testType);
+        if (isForAnybody(type, suiteType)) {
+            Method createTest = suiteType.getMethod("createTest", Class.class, String.class);
+            for (String method : methods) {
+                add.invoke(suite, createTest.invoke(null, type, method));
             }
-            if (test == null) {
-                results.failed(type.getName() + "#" + method, "missing",
-                        new NoSuchMethodException("only a suite() method of another class makes this test"));
-            } else {
-                suiteType.getMethod("addTest", testType).invoke(suite, test);
+        } else {
+            List<Object> made;
+            try {
+                made = madeBySuite(type, suiteType);
+            } catch (InvocationTargetException thrown) {
+                results.failed(type.getName(), "failed", thrown.getCause());
+                return;
+            }
+            for (String method : methods) {
+                boolean isMade = false;
+                for (Object test : made) {
+                    if (JUnit4.withoutIndex(nameOf(test)).equals(method)) {
+                        add.invoke(suite, test);
+                        isMade = true;
+                    }
+                }
+                if (!isMade) {
+                    results.failed(type.getName() + "#" + method, "missing",
+                            new NoSuchMethodException("only the suite() of another class makes this test"));
+                }
             }
         }
         Object result = resultType.getConstructor().newInstance();
@@ -50,24 +67,46 @@ final class JUnit3 {
         suiteType.getMethod("run", resultType).invoke(suite, result);
     }
 
-    /** The test as the class's own {@code suite()} makes it; null where there is none. */
-    private Object madeBySuite(Class<?> type, String method) throws ReflectiveOperationException {
-        Class<?> suiteType = Class.forName("junit.framework.TestSuite", true, loader);
+    /** Whether the class has a constructor that JUnit itself would call. */
+    private static boolean isForAnybody(Class<?> type, Class<?> suiteType) throws ReflectiveOperationException {
+        try {
+            suiteType.getMethod("getTestConstructor", Class.class).invoke(null, type);
+            return Modifier.isPublic(type.getModifiers());
+        } catch (InvocationTargetException thrown) {
+            return false;
+        }
+    }
+
+    /** The tests of the class that its own {@code suite()} makes. */
+    private List<Object> madeBySuite(Class<?> type, Class<?> suiteType) throws ReflectiveOperationException {
+        Class<?> decoratorType = Worker.find("junit.extensions.TestDecorator", loader);
+        List<Object> made = new ArrayList<>();
         Deque<Object> left = new ArrayDeque<>();
         try {
-            left.add(type.getMethod("suite").invoke(null));
-        } catch (NoSuchMethodException | NullPointerException none) {
-            return null;
+            Method suite = type.getMethod("suite");
+            if (Modifier.isStatic(suite.getModifiers()) && Modifier.isPublic(type.getModifiers())) {
+                Object whole = suite.invoke(null);
+                if (whole != null) {
+                    left.add(whole);
+                }
+            }
+        } catch (NoSuchMethodException none) {
+            return made;
         }
         while (!left.isEmpty()) {
             Object test = left.remove();
             if (suiteType.isInstance(test)) {
-                left.addAll(Collections.list((Enumeration<?>) suiteType.getMethod("tests").invoke(test)));
-            } else if (test.getClass() == type && idOf(test).equals(type.getName() + "#" + method)) {
-                return test;
+                List<?> inside = Collections.list((Enumeration<?>) suiteType.getMethod("tests").invoke(test));
+                for (int last = inside.size() - 1; last >= 0; last--) {
+                    left.addFirst(inside.get(last));
+                }
+            } else if (decoratorType != null && decoratorType.isInstance(test)) {
+                left.addFirst(decoratorType.getMethod("getTest").invoke(test));
+            } else if (test.getClass() == type) {
+                made.add(test);
             }
         }
-        return null;
+        return made;
     }
 
     private Object event(Object proxy, Method method, Object[] arguments) throws Throwable {
@@ -88,6 +127,10 @@ final class JUnit3 {
     }
 
     private static String idOf(Object test) throws ReflectiveOperationException {
-        return test.getClass().getName() + "#" + test.getClass().getMethod("getName").invoke(test);
+        return test.getClass().getName() + "#" + nameOf(test);
+    }
+
+    private static String nameOf(Object test) throws ReflectiveOperationException {
+        return String.valueOf(test.getClass().getMethod("getName").invoke(test));
     }
 }

@@ -156,7 +156,7 @@ final class JUnit4 {
         }
     }
 
-    private static String withoutIndex(String method) {
+    static String withoutIndex(String method) {
         int bracket = method.indexOf('[');
         return bracket < 0 ? method : method.substring(0, bracket);
     }

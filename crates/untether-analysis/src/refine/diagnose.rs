@@ -30,6 +30,16 @@ fn is_subsequence(of: &[Test], list: &[Test]) -> bool {
     of.iter().all(|wanted| rest.any(|found| found == wanted))
 }
 
+/// Drops lists of which another is a part, and repetitions.
+fn keep_smallest(lists: &mut Vec<Vec<Test>>) {
+    let all = lists.clone();
+    let mut distinct = BTreeSet::new();
+    lists.retain(|list| {
+        !all.iter().any(|other| other.len() < list.len() && is_subsequence(other, list))
+            && distinct.insert(list.clone())
+    });
+}
+
 fn followed_by(before: &[Test], test: Test) -> Vec<Test> {
     let mut schedule = before.to_vec();
     schedule.push(test);
@@ -345,13 +355,13 @@ impl Session<'_, '_> {
             trials.into_iter().zip(violations).filter(|(_, v)| v.is_some()).map(|(trial, _)| trial).collect();
         // A set is only minimal if no part of it is enough: what harmed another test may be more than harms this one,
         // and a writer that put back what was there already is not known as one.
+        keep_smallest(&mut enough);
         for set in enough.iter_mut().filter(|set| set.len() > 1) {
             *set = self.fewest(test, std::mem::take(set), true)?;
         }
-        let all = enough.clone();
-        enough.retain(|set| !all.iter().any(|other| other.len() < set.len() && is_subsequence(other, set)));
-        let mut distinct = BTreeSet::new();
-        enough.retain(|set| distinct.insert(set.clone()));
+        // None is needed where the test fails by itself now and then.
+        enough.retain(|set| !set.is_empty());
+        keep_smallest(&mut enough);
         if !enough.is_empty() {
             return Ok(enough);
         }

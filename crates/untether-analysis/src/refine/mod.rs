@@ -34,6 +34,8 @@ pub trait Oracle {
 pub enum Stopped {
     /// The time that the user gave is over. What was found until then holds.
     OutOfTime,
+    /// Not one of the tests could be run, for this reason.
+    NothingRan(String),
     Failed(String),
 }
 
@@ -185,10 +187,7 @@ impl<'s, 'd> Session<'s, 'd> {
         self.reference = observations[0].iter().map(|verdict| verdict.status).collect();
         if !self.reference.is_empty() && self.reference.iter().all(|&status| status == Status::Missing) {
             let reason = observations[0].iter().map(|v| v.message.as_str()).find(|m| !m.is_empty()).unwrap_or_default();
-            return Err(Stopped::Failed(format!(
-                "none of the tests could be run ({reason}); if the project was cleaned or has changed, build it and run \
-                 'untether detect' again"
-            )));
+            return Err(Stopped::NothingRan(reason.to_owned()));
         }
         for observation in &observations {
             for (test, verdict) in observation.iter().enumerate() {
