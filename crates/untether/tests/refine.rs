@@ -138,6 +138,13 @@ fn watched(fixture: &str, purpose: &str) -> PathBuf {
             *is_compiled = true;
         }
     }
+    watched_from(&classes, fixture, purpose)
+}
+
+/// The same, from classes of one's own.
+fn watched_from(classes: &Path, fixture: &str, purpose: &str) -> PathBuf {
+    let home = jdks().into_iter().next().unwrap();
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
     let run = scratch("refine").join(format!("{fixture}-{purpose}"));
     let _ = std::fs::remove_dir_all(&run);
     std::fs::create_dir_all(&run).unwrap();
@@ -245,4 +252,34 @@ fn strategies_agree_where_they_look() {
     let wrong = untether(&run, &["refine", "--strategy", "random:many:1"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("random:N:SEED"));
+}
+
+#[test]
+fn what_cannot_be_judged_is_still_named_when_nothing_has_changed() {
+    let run = watched("junit3_suite", "again");
+    let arguments = ["refine", "--quiet", "--format", "json"];
+    let first = json(&run, &arguments);
+    assert_eq!(texts(&first["differing"]), ["refine.junit3_suite.OldTest$Elsewhere#testReads"]);
+    let again = json(&run, &arguments);
+    assert_eq!(again["executions"], 0);
+    for key in ["differing", "failing", "manifest"] {
+        assert_eq!(again[key], first[key], "{key}");
+    }
+}
+
+#[test]
+fn a_project_that_was_cleaned_is_told_so_and_keeps_what_was_found() {
+    let home = jdks().into_iter().next().unwrap();
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    let classes = scratch("refine-cleaned");
+    compile(&home, &libraries, &java_files(&repository().join("fixtures/refine/brittle")), &classes);
+    let run = watched_from(&classes, "brittle", "cleaned");
+    let before = json(&run, &["deps", "--format", "json"]);
+    assert!(!before["dependencies"].as_array().unwrap().is_empty());
+    std::fs::remove_dir_all(&classes).unwrap();
+    let output = untether(&run, &["refine", "--quiet"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("none of the tests could be run") && errors.contains("'untether detect'"), "{errors}");
+    assert_eq!(json(&run, &["deps", "--format", "json"]), before);
 }
