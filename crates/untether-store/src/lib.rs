@@ -11,13 +11,31 @@ mod schema;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub use error::StoreError;
 pub use read::{RunSummary, StoredRun};
 pub use refinement::StoredRefinement;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 pub use write::NewRun;
+
+/// How long other processes are waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Turns on the write-ahead log. While another process does the same to a new store, SQLite says that it is busy without
+/// waiting.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let start = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && start.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
+    }
+}
 
 /// An open store.
 #[derive(Debug)]
@@ -53,8 +71,8 @@ impl Store {
     fn open_file(path: &Path) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Database { path: path.to_path_buf(), source };
         let mut connection = Connection::open(path).map_err(failed)?;
-        connection.busy_timeout(Duration::from_secs(60)).map_err(failed)?;
-        connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        write_ahead(&connection).map_err(failed)?;
         connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
         schema::migrate(&mut connection, path)?;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Barrier;
+
 use untether_model::{
     Access, AccessMode, Detection, Label, Outcome, OutcomeStatus, Resource, StackLine, Unit, UnitKind,
 };
@@ -57,4 +59,27 @@ fn a_run_with_more_accesses_than_a_row_holds_comes_back() {
     assert_eq!(back.resources, detection.resources);
     assert_eq!(back.stacks, detection.stacks);
     assert!(back.is_complete);
+}
+
+#[test]
+fn several_can_make_and_use_a_store_at_once() {
+    const AT_ONCE: usize = 4;
+    for _ in 0..25 {
+        let folder = tempfile::tempdir().unwrap();
+        let ready = Barrier::new(AT_ONCE);
+        std::thread::scope(|scope| {
+            for number in 0..AT_ONCE {
+                let (ready, folder) = (&ready, folder.path());
+                scope.spawn(move || {
+                    ready.wait();
+                    let mut store = Store::open_or_create(folder).unwrap();
+                    let detections = [Detection::default()];
+                    let command = [number.to_string()];
+                    let run = NewRun { started_ms: 0, command: &command, exit_code: None, detections: &detections };
+                    store.add_run(&run).unwrap();
+                });
+            }
+        });
+        assert_eq!(Store::open(folder.path()).unwrap().latest_run().unwrap().summary.number, AT_ONCE as i64);
+    }
 }
