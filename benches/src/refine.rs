@@ -85,6 +85,15 @@ pub(crate) fn run(arguments: &RefineArguments) -> Result<bool, Failure> {
             let document = refine(&untether, project, strategy, arguments)?;
             let tests: BTreeSet<&str> = document.manifest.iter().map(|finding| finding.test.as_str()).collect();
             is_good &= document.is_complete;
+            // The table comes at the end, which may be far.
+            eprintln!(
+                "{}: {strategy}: {} findings, {} test executions, {} JVMs, {:.1} s",
+                project.name,
+                document.manifest.len(),
+                document.executions,
+                document.jvm_starts,
+                document.seconds
+            );
             rows.push(vec![
                 project.name.clone(),
                 (*strategy).to_owned(),
