@@ -1,7 +1,8 @@
 //! Accesses as bytes: a suite makes millions, and rows of their own would be four times as large and slow to load.
 //!
 //! Each is a byte that says what it has, the resource, the differences of unit and position from the one before, and what
-//! it has of source and stacks; numbers are LEB128.
+//! it has of source and stacks; numbers are LEB128. (The agent's frames have the like, but those are between the JVM and us,
+//! and a store must outlive their versions.)
 
 use untether_model::{Access, AccessMode, Labels};
 
