@@ -158,14 +158,20 @@ impl WorkerContext {
         let plan = scratch.join("watched-plan");
         std::fs::write(&plan, schedule.tests.join("\n") + "\n")
             .map_err(|source| RunnerError::CannotWrite { path: plan.clone(), source })?;
-        self.command(&plan, &scratch.join("watched-results"), &scratch.join("watched-temporary"))
+        self.command(&plan, &scratch.join("watched-results"), &scratch.join("watched-temporary"), None)
     }
 
     /// A JVM that runs the plan, writes results, and keeps temporary files to itself. What the tests print goes
     /// nowhere.
-    pub(crate) fn command(&self, plan: &Path, results: &Path, temporary: &Path) -> Result<Command, RunnerError> {
+    pub(crate) fn command(
+        &self,
+        plan: &Path,
+        results: &Path,
+        temporary: &Path,
+        agent: Option<&str>,
+    ) -> Result<Command, RunnerError> {
         let mut command = Command::new(&self.java);
-        command.args(&self.options);
+        command.args(agent).args(&self.options);
         if self.has_common_folder {
             std::fs::create_dir_all(temporary)
                 .map_err(|source| RunnerError::CannotWrite { path: temporary.to_path_buf(), source })?;
@@ -242,7 +248,7 @@ mod tests {
             };
             let context = WorkerContext::new(&launch, &scratch).unwrap();
             let own = scratch.join(format!("temporary-{number}"));
-            let command = context.command(Path::new("plan"), Path::new("results"), &own).unwrap();
+            let command = context.command(Path::new("plan"), Path::new("results"), &own, None).unwrap();
             let set: Vec<String> = command
                 .get_args()
                 .filter_map(|argument| argument.to_str()?.strip_prefix("-Djava.io.tmpdir=").map(str::to_owned))

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use untether_model::{
-    Actor, ActorKind, Event, HeapObject, Launch, Method, Note, Outcome, OutcomeStatus, Refusal, Slot, Trace,
+    Actor, ActorKind, Event, HeapObject, Label, Launch, Method, Note, Outcome, OutcomeStatus, Refusal, Slot, Trace,
 };
 use untether_wire::{self as wire, Frame, FrameReader};
 
@@ -125,12 +125,22 @@ impl Source {
             Frame::Object { writer, stack, class, parent, place, .. } => {
                 self.trace.objects.push(HeapObject { writer, stack, class, parent, place });
             }
-            Frame::Slot { object, place, .. } => self.trace.slots.push(Slot { object, place }),
-            Frame::Read { actor, slot, writer, stack, pending_stack } => {
-                self.trace.events.push(Event::Read { actor, slot, writer, stack, pending_stack });
+            Frame::Slot { object, place, field, .. } => {
+                self.trace.slots.push(Slot { object, place, field, element: String::new() });
             }
-            Frame::Write { actor, slot, stack, is_lazy } => {
-                self.trace.events.push(Event::Write { actor, slot, stack, is_lazy });
+            Frame::Element { slot, text } => {
+                if let Some(slot) = self.trace.slots.get_mut(slot as usize) {
+                    slot.element = text;
+                }
+            }
+            Frame::Read { actor, slot, writer, stack, pending_stack, is_empty } => {
+                self.trace.events.push(Event::Read { actor, slot, writer, stack, pending_stack, is_empty });
+            }
+            Frame::Write { actor, slot, stack, is_lazy, is_unchanged, is_by_initializer } => {
+                let labels =
+                    [(is_lazy, Label::Lazy), (is_unchanged, Label::Repeated), (is_by_initializer, Label::Initializer)];
+                let labels = labels.into_iter().filter(|(is_set, _)| *is_set).map(|(_, label)| label).collect();
+                self.trace.events.push(Event::Write { actor, slot, stack, labels });
             }
             Frame::Restored { slot, writer } => self.trace.events.push(Event::Restored { slot, writer }),
             Frame::Outcome { actor, status, nanos, message, trace } => {

@@ -8,6 +8,7 @@ mod error;
 mod gather;
 mod results;
 mod schedule;
+mod trials;
 mod watch;
 mod worker;
 
@@ -16,5 +17,6 @@ pub use error::RunnerError;
 pub use gather::{Gathered, Progress};
 pub use results::{ResultEvent, ResultReader, TestEnd};
 pub use schedule::{Execution, Executor, Limits};
+pub use trials::Trials;
 pub use watch::{Launcher, Output, WatchRequest, Watched, agent_library, watch};
 pub use worker::{WorkerRequest, find_java, worker_command};

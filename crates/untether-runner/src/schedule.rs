@@ -11,11 +11,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use untether_model::{Observation, Schedule, Status, Verdict, class_of, is_within};
+use untether_project::Config;
 
 use crate::context::WorkerContext;
 use crate::error::RunnerError;
 use crate::results::{ResultEvent, ResultReader, TestEnd};
-use crate::watch::end_tree;
+use crate::watch::{agent_library, agent_option, end_tree, write_options};
 
 const POLL: Duration = Duration::from_millis(4);
 
@@ -35,6 +36,8 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Executor {
     context: WorkerContext,
+    /// For JVMs that are watched.
+    config: Config,
     scratch: PathBuf,
     limits: Limits,
     next_file: AtomicUsize,
@@ -48,15 +51,20 @@ pub enum Execution<T = Observation> {
 }
 
 /// One JVM's part of a schedule.
-struct Part {
+#[derive(Default)]
+pub(crate) struct Part {
     /// The verdicts of as many tests as this JVM got through.
-    verdicts: Vec<Verdict>,
-    is_out_of_time: bool,
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) is_out_of_time: bool,
+    /// The answers to questions for changed fields.
+    pub(crate) fields: Vec<Vec<String>>,
+    /// Why the JVM could not be put back to how it was.
+    pub(crate) obstacle: Option<String>,
 }
 
 impl Executor {
-    pub fn new(context: WorkerContext, scratch: &Path, limits: Limits) -> Self {
-        Executor { context, scratch: scratch.to_path_buf(), limits, next_file: AtomicUsize::new(0) }
+    pub fn new(context: WorkerContext, config: Config, scratch: &Path, limits: Limits) -> Self {
+        Executor { context, config, scratch: scratch.to_path_buf(), limits, next_file: AtomicUsize::new(0) }
     }
 
     /// Runs the schedule in a fresh JVM. A test that ends its JVM or does not end costs its class run; another
@@ -124,15 +132,31 @@ impl Executor {
     }
 
     fn run_part(&self, tests: &[String]) -> Result<Part, RunnerError> {
+        self.run_plan(tests, tests, false)
+    }
+
+    /// Runs a plan, with lines for the agent, in a JVM that has it.
+    pub(crate) fn run_watched(&self, lines: &[String], tests: &[String]) -> Result<Part, RunnerError> {
+        self.run_plan(lines, tests, true)
+    }
+
+    fn run_plan(&self, lines: &[String], tests: &[String], is_watched: bool) -> Result<Part, RunnerError> {
         let number = self.next_file.fetch_add(1, Ordering::Relaxed);
         let plan = self.scratch.join(format!("plan-{number}"));
         let results = self.scratch.join(format!("results-{number}"));
         let cannot_write = |path: &Path, source| RunnerError::CannotWrite { path: path.to_path_buf(), source };
-        fs::write(&plan, tests.join("\n") + "\n").map_err(|e| cannot_write(&plan, e))?;
+        fs::write(&plan, lines.join("\n") + "\n").map_err(|e| cannot_write(&plan, e))?;
         let file = File::create(&results).map_err(|e| cannot_write(&results, e))?;
         drop(file);
         let temporary = self.scratch.join(format!("temporary-{number}"));
-        let mut command = self.context.command(&plan, &results, &temporary)?;
+        let traces = self.scratch.join(format!("traces-{number}"));
+        let agent = if is_watched {
+            fs::create_dir_all(&traces).map_err(|e| cannot_write(&traces, e))?;
+            Some(agent_option(&agent_library()?, &write_options(&self.config, &traces)?))
+        } else {
+            None
+        };
+        let mut command = self.context.command(&plan, &results, &temporary, agent.as_deref())?;
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
         let part = match self.follow(tests, child, &results) {
@@ -151,6 +175,7 @@ impl Executor {
         let _ = fs::remove_file(&plan);
         let _ = fs::remove_file(&results);
         let _ = fs::remove_dir_all(&temporary);
+        let _ = fs::remove_dir_all(&traces);
         part
     }
 
@@ -178,21 +203,24 @@ impl Executor {
             }
             if runs.is_done {
                 child.wait_for_hooks();
-                return Ok(Part { verdicts: runs.finish(None), is_out_of_time: false });
+                return Ok(runs.into_part(None));
+            }
+            if runs.obstacle.is_some() && status.is_some() {
+                return Ok(runs.into_part(None));
             }
             if let Some(status) = status.filter(|_| !has_event) {
                 return Err(RunnerError::WorkerFailed { ending: ending(status), message: String::new() });
             }
             if let Some(status) = status {
-                return Ok(Part { verdicts: runs.finish(Some((Status::Died, ending(status)))), is_out_of_time: false });
+                return Ok(runs.into_part(Some((Status::Died, ending(status)))));
             }
             if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ok(Part { verdicts: Vec::new(), is_out_of_time: true });
+                return Ok(Part { is_out_of_time: true, ..Part::default() });
             }
             if last_event.elapsed() > self.limits.per_test {
                 let message = format!("did not end within {} s", self.limits.per_test.as_secs());
                 end_tree(child.0.id());
-                return Ok(Part { verdicts: runs.finish(Some((Status::TimedOut, message))), is_out_of_time: false });
+                return Ok(runs.into_part(Some((Status::TimedOut, message))));
             }
             thread::sleep(POLL);
         }
@@ -241,6 +269,9 @@ struct Runs<'t> {
     last_started: Option<usize>,
     is_out_of_order: bool,
     is_done: bool,
+    fields: Vec<Vec<String>>,
+    told: Vec<String>,
+    obstacle: Option<String>,
 }
 
 impl<'t> Runs<'t> {
@@ -254,6 +285,9 @@ impl<'t> Runs<'t> {
             last_started: None,
             is_out_of_order: false,
             is_done: false,
+            fields: Vec::new(),
+            told: Vec::new(),
+            obstacle: None,
         };
         runs.next_run();
         runs
@@ -291,6 +325,9 @@ impl<'t> Runs<'t> {
                 self.settle_run();
                 self.next_run();
             }
+            ResultEvent::Field(field) => self.told.push(field),
+            ResultEvent::FieldsEnded => self.fields.push(std::mem::take(&mut self.told)),
+            ResultEvent::NotRestorable(reason) => self.obstacle = Some(reason),
             ResultEvent::Done => self.is_done = true,
         }
     }
@@ -360,6 +397,17 @@ impl<'t> Runs<'t> {
                 self.verdicts[position] = Some(Verdict { status: Status::Missing, nanos: 0, message: message.clone() });
             }
         }
+    }
+
+    fn into_part(mut self, cause: Option<(Status, String)>) -> Part {
+        let (fields, obstacle) = (std::mem::take(&mut self.fields), self.obstacle.take());
+        // What comes after an obstacle was not run.
+        let reached = self.run.start;
+        let mut verdicts = self.finish(cause);
+        if obstacle.is_some() {
+            verdicts.truncate(reached);
+        }
+        Part { verdicts, is_out_of_time: false, fields, obstacle }
     }
 
     /// The verdicts of all tests up to the end of the class run that was under way when the JVM ended.

@@ -75,7 +75,7 @@ pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Out
     if is_build_tool {
         preload(&mut command, &agent, &options_path);
     } else {
-        command = with_agent(command, &agent, &options_path);
+        command = with_agent(&command, &agent, &options_path);
     }
     if request.captures_output {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -127,7 +127,7 @@ fn drain(output: &Receiver<Output>) -> Vec<Output> {
     lines
 }
 
-fn write_options(config: &Config, directory: &Path) -> Result<PathBuf, RunnerError> {
+pub(crate) fn write_options(config: &Config, directory: &Path) -> Result<PathBuf, RunnerError> {
     let options = AgentOptions {
         trace_directory: directory.to_path_buf(),
         ignore: config.ignore.clone(),
@@ -155,9 +155,14 @@ fn preload(command: &mut Command, agent: &Path, options: &Path) {
         .env("UNTETHER_OPTIONS", options);
 }
 
-fn with_agent(command: Command, agent: &Path, options: &Path) -> Command {
+/// The option that gives a JVM the agent.
+pub(crate) fn agent_option(agent: &Path, options: &Path) -> String {
+    format!("-agentpath:{}={}", agent.display(), options.display())
+}
+
+fn with_agent(command: &Command, agent: &Path, options: &Path) -> Command {
     let mut with = Command::new(command.get_program());
-    with.arg(format!("-agentpath:{}={}", agent.display(), options.display())).args(command.get_args());
+    with.arg(agent_option(agent, options)).args(command.get_args());
     if let Some(directory) = command.get_current_dir() {
         with.current_dir(directory);
     }

@@ -138,7 +138,7 @@ fn print_table(pairs: &[DependencyView<'_>], is_class_level: bool) {
                 .iter()
                 .filter_map(|label| serde_json::to_value(label).ok()?.as_str().map(|text| format!(" ({text})")))
                 .collect();
-            of_pair.entry(resource.root).or_default().push(format!("{}{labels}", resource.name));
+            of_pair.entry(resource.field).or_default().push(format!("{}{labels}", resource.name));
         }
         for (root, names) in of_pair {
             by_root.entry((pair.kind, root)).or_default().push((pair, names));

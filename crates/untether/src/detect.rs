@@ -1,6 +1,6 @@
 //! `untether detect`: run, gather, analyse, store, sum up.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -40,7 +40,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         .traces
         .into_iter()
         .filter(|trace| trace.tests().next().is_some() || !trace.notes.is_empty())
-        .map(|trace| untether_analysis::detect(&trace))
+        .map(|trace| with_own_classes(untether_analysis::detect(&trace)))
         .collect();
     if !detections.iter().any(|d| d.units.iter().any(|unit| unit.kind == UnitKind::Test)) {
         if let (true, Some(timeout)) = (watched.has_timed_out, request.timeout) {
@@ -67,6 +67,17 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         )));
     }
     Ok(exit_code(watched.status))
+}
+
+/// Notes which of the classes that are named are the project's own: those in folders of the class path.
+fn with_own_classes(mut detection: Detection) -> Detection {
+    let own = untether_project::classes_in_folders(&detection.launch.class_path);
+    let of_field = |field: &str| field.rsplit_once('.').map(|(class, _)| class.to_owned());
+    let named = detection.stacks.iter().flatten().map(|line| line.class.clone());
+    let of_fields = detection.resources.iter().filter_map(|resource| of_field(&resource.field));
+    let named: BTreeSet<String> = named.chain(of_fields).filter(|class| own.contains(class)).collect();
+    detection.own_classes = named.into_iter().collect();
+    detection
 }
 
 fn launcher(request: &DetectArguments, directory: &Path) -> Result<(Launcher, Vec<String>), Error> {
@@ -167,7 +178,7 @@ fn sum_up(detections: &[Detection]) {
         for dependency in dependencies(detection, &[DependencyKind::Data], |_| true, |_| true) {
             pairs.insert((jvm, dependency.from, dependency.to));
             dependent.insert((jvm, dependency.to));
-            roots.insert(&detection.resource(dependency.resource).root);
+            roots.insert(&detection.resource(dependency.resource).field);
         }
     }
     let jvms = if detections.len() == 1 { "1 JVM".to_owned() } else { format!("{} JVMs", detections.len()) };
@@ -184,7 +195,7 @@ fn sum_up(detections: &[Detection]) {
             "untether: {} of them read what others wrote: {} through {}",
             dependent.len(),
             count(pairs.len(), "dependency", "dependencies"),
-            count(roots.len(), "static field", "static fields")
+            count(roots.len(), "field", "fields")
         );
         eprintln!(
             "untether: next: 'untether deps' lists them, 'untether why WRITER READER' explains one, 'untether refine' \

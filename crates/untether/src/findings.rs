@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use untether_model::{Channel, Contrast, Finding, Role, StackLine, Status, is_jdk};
+use untether_model::{Certainty, Channel, Contrast, Coverage, Finding, Role, StackLine};
 use untether_store::StoredRefinement;
 
 use crate::error::Error;
@@ -17,6 +17,7 @@ struct Document<'d> {
     executions: usize,
     jvm_starts: usize,
     seconds: f64,
+    coverage: Coverage,
     nondeterministic: &'d [String],
     unconfirmed: &'d [String],
     differing: &'d [String],
@@ -44,6 +45,7 @@ pub(crate) fn print_json(refinement: &StoredRefinement) -> Result<(), Error> {
         executions: refinement.cost.executions,
         jvm_starts: refinement.cost.jvm_starts,
         seconds: refinement.seconds,
+        coverage: refinement.coverage,
         nondeterministic: &refinement.nondeterministic,
         unconfirmed: &refinement.unconfirmed,
         differing: &refinement.differing,
@@ -59,17 +61,24 @@ pub(crate) fn order(finding: &Finding) -> (String, Role, &str, &[String]) {
     (cause(finding), finding.role, &finding.test, finding.others())
 }
 
-/// The field that the tests share, or the test that leaves something behind where no field is known.
+/// The fields through which it comes about, or the test that leaves something behind where none is known.
 pub(crate) fn cause(finding: &Finding) -> String {
-    match finding.resources.first() {
-        Some(channel) => channel.root.clone(),
-        None if finding.is_outside_heap => {
-            format!(
-                "something that {} leaves behind and that is in no field that a test reads",
-                finding.others().join(", ")
-            )
-        }
-        None => format!("something that {} leaves behind", finding.others().join(", ")),
+    if !finding.cause.fields.is_empty() {
+        return finding.cause.fields.iter().map(|field| called(finding, field)).collect::<Vec<_>>().join(" and ");
+    }
+    let others = finding.others().join(", ");
+    match finding.cause.certainty {
+        Certainty::Outside => format!("something outside of the heap that {others} leaves behind"),
+        _ => format!("something that {others} leaves behind"),
+    }
+}
+
+/// The field as a person calls it: the one property that matters, not all of them.
+fn called(finding: &Finding, field: &str) -> String {
+    let mut names = finding.resources.iter().filter(|channel| channel.field == field).map(|channel| &channel.name);
+    match names.next() {
+        Some(name) if name.starts_with("property ") && names.all(|other| other == name) => name.clone(),
+        _ => field.to_owned(),
     }
 }
 
@@ -88,15 +97,24 @@ pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<String>>) 
             println!();
         }
         let tests: BTreeSet<&str> = findings.iter().map(|finding| finding.test.as_str()).collect();
-        println!("{cause}: {} can fail", count(tests.len(), "test", "tests"));
+        let certainty = match findings.iter().map(|finding| finding.cause.certainty).max() {
+            Some(Certainty::Proven) => ", proven",
+            Some(Certainty::Likely) => ", likely",
+            _ => "",
+        };
+        println!("{cause}: {} can fail{certainty}", count(tests.len(), "test", "tests"));
         for finding in findings {
             let mark = if new.is_some_and(|new| new.contains(&finding.id)) { " (new)" } else { "" };
-            println!("  {}  {}{mark}", finding.id, sentence(finding));
+            println!("  {}  {}{mark}", short_id(findings, finding), sentence(finding));
             if !finding.alternatives.is_empty() {
-                println!(
-                    "          or {}; see --format json",
-                    count(finding.alternatives.len(), "other list like it", "other lists like it")
-                );
+                const MOST: usize = 3;
+                let lists: Vec<String> =
+                    finding.alternatives.iter().take(MOST).map(|list| list.join(", then ")).collect();
+                let more = match finding.alternatives.len().saturating_sub(MOST) {
+                    0 => String::new(),
+                    more => format!(" or {}", count(more, "other", "others")),
+                };
+                println!("          the same with {}{more}", lists.join(" or "));
             }
             if !finding.cleaners.is_empty() {
                 println!("          unless {} runs in between", finding.cleaners.join(" or "));
@@ -114,16 +132,16 @@ pub(crate) fn print_table(findings: &[Finding], new: Option<&BTreeSet<String>>) 
 
 /// What the finding says, in one line.
 pub(crate) fn sentence(finding: &Finding) -> String {
-    let Contrast { reference, violated, .. } = finding.outcome;
+    let Contrast { reference, violated, counter, .. } = finding.outcome;
     let relation = match finding.role {
         Role::Brittle => "needs",
         Role::Victim => "must not run after",
     };
-    let outcomes = match (finding.role, violated) {
-        (Role::Brittle, Status::Passed) => format!("{violated} then, {reference} in the original order"),
-        (Role::Brittle, _) => format!("{violated} alone, {reference} in the original order"),
-        (Role::Victim, Status::Passed) => format!("{reference} then, as in the original order, {violated} alone"),
-        (Role::Victim, _) => format!("{violated} then, {reference} in the original order"),
+    let outcomes = match finding.role {
+        Role::Brittle if reference == counter => format!("{violated} alone, {counter} then, as in the original order"),
+        Role::Brittle => format!("{violated} alone, as in the original order, {counter} then"),
+        Role::Victim if reference == counter => format!("{violated} then, {counter} in the original order"),
+        Role::Victim => format!("{violated} then, as in the original order, {counter} alone"),
     };
     let before = if finding.role == Role::Brittle { " before it" } else { "" };
     format!("{} {relation} {}{before}: {outcomes}", finding.test, finding.others().join(", then "))
@@ -138,23 +156,25 @@ pub(crate) fn first_line(message: &str) -> String {
     }
 }
 
-/// The innermost line of the program itself.
-pub(crate) fn own_line(stack: &[StackLine]) -> Option<&StackLine> {
-    const FRAMEWORKS: [&str; 3] = ["org.junit.", "junit.", "org.opentest4j."];
-    let is_library =
-        |line: &&StackLine| is_jdk(&line.class) || FRAMEWORKS.iter().any(|prefix| line.class.starts_with(prefix));
-    stack.iter().find(|line| !is_library(line)).or(stack.first())
+/// As much of a finding's id as tells it from the others, and no less than six digits.
+pub(crate) fn short_id<'f>(findings: &[impl std::borrow::Borrow<Finding>], finding: &'f Finding) -> &'f str {
+    let is_shared = |length: usize| {
+        let mut others = findings.iter().map(|other| &other.borrow().id).filter(|&id| id != &finding.id);
+        others.any(|id| id.get(..length) == finding.id.get(..length))
+    };
+    let length = (6..finding.id.len()).find(|&length| !is_shared(length)).unwrap_or(finding.id.len());
+    &finding.id[..length.min(finding.id.len())]
 }
 
 /// Where something happens, after words that say what; nothing where that is not known.
-fn place(words: &str, stack: &[StackLine]) -> Option<String> {
-    own_line(stack).map(|line| format!("{words} {line}"))
+fn place(words: &str, line: &Option<StackLine>) -> Option<String> {
+    line.as_ref().map(|line| format!("{words} {line}"))
 }
 
 /// What could be done about it.
 pub(crate) fn fix(finding: &Finding) -> String {
     let Some(channel) = finding.resources.first() else {
-        let what = if finding.is_outside_heap {
+        let what = if finding.cause.certainty == Certainty::Outside {
             " (files, ports, processes; or fields that a JUnit 3 constructor reads)"
         } else {
             ""
@@ -172,23 +192,22 @@ pub(crate) fn fix(finding: &Finding) -> String {
     }
     match finding.role {
         Role::Brittle => {
-            let done =
-                place("as is done at", &channel.write).filter(|_| own_line(&channel.write) != own_line(&channel.read));
-            let places = [place("before it is read at", &channel.read), done];
+            let done = place("as is done at", &channel.written_at).filter(|_| channel.written_at != channel.read_at);
+            let places = [place("before it is read at", &channel.read_at), done];
             let places: String = places.into_iter().flatten().map(|place| format!(", {place}")).collect();
-            format!("set {} up in {} itself{places}", channel.root, finding.test)
+            format!("set {} up in {} itself{places}", called(finding, &channel.field), finding.test)
         }
         Role::Victim => {
             let by = match finding.cleaners.first() {
                 Some(cleaner) => format!(", as {cleaner} does"),
                 None => String::new(),
             };
-            let places = [place("it is written at", &channel.write), place("read at", &channel.read)];
+            let places = [place("it is written at", &channel.written_at), place("read at", &channel.read_at)];
             let places = places.into_iter().flatten().collect::<Vec<_>>().join(", and ");
             let places = if places.is_empty() { places } else { format!(" ({places})") };
             format!(
                 "reset {} after {}{places}{by}",
-                channel.root,
+                called(finding, &channel.field),
                 finding.others().last().map_or("the polluter", String::as_str)
             )
         }
@@ -197,7 +216,7 @@ pub(crate) fn fix(finding: &Finding) -> String {
 
 /// State of the JDK for which there are ready-made extensions.
 fn known_fix(channel: &Channel) -> Option<String> {
-    let by = match channel.root.as_str() {
+    let by = match channel.field.as_str() {
         "java.lang.System.props" => {
             "restore system properties: JUnit Pioneer's @RestoreSystemProperties, or System Rules' RestoreSystemProperties"
         }
@@ -212,6 +231,6 @@ fn known_fix(channel: &Channel) -> Option<String> {
         }
         _ => return None,
     };
-    let written = place("written at", &channel.write).map(|place| format!(" ({place})"));
+    let written = place("written at", &channel.written_at).map(|place| format!(" ({place})"));
     Some(format!("{by}{}", written.unwrap_or_default()))
 }

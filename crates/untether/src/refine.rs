@@ -6,9 +6,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped};
+use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, arrange};
 use untether_model::{
-    Channel, Cost, Detection, Finding, Launch, Observation, Schedule, Status, UnitKind, class_of, method_of,
+    Certainty, Channel, Cost, Detection, Finding, Launch, Observation, Schedule, Status, Trial, Tried, UnitKind,
+    class_of, method_of,
 };
 use untether_project::{Config, Fingerprints};
 use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, watch};
@@ -185,25 +186,31 @@ fn refine_jvm(
     let limits = Limits { per_test: request.test_timeout, deadline: request.budget.map(|budget| started + budget) };
     let jobs = request.jobs.map_or_else(|| thread::available_parallelism().map_or(2, usize::from), usize::from);
     let mut oracle = Jvms {
-        executor: Executor::new(context, folder, limits),
+        executor: Executor::new(context, Config::load(Path::new("."))?, folder, limits),
         store,
         jobs,
         launch_key: key(&(&detection.launch.directory, &detection.launch.class_path, request.test_timeout)),
         fingerprinted: &fingerprinted,
         occurrences: HashMap::new(),
+        obstacle: None,
         cost: Cost::default(),
         display,
     };
+    let scope = detection.launch.directory.clone();
     let asked_for =
-        Request { strategy: request.strategy.clone(), reference_runs: request.reference_runs.into(), targets };
+        Request { strategy: request.strategy.clone(), reference_runs: request.reference_runs.into(), targets, scope };
     let refinement = refine::refine(&evidence, &asked_for, &mut oracle);
     let cost = oracle.cost;
+    result.coverage.candidates.add(refinement.coverage.candidates);
+    result.coverage.pairs.add(refinement.coverage.pairs);
+    result.coverage.class_pairs.add(refinement.coverage.class_pairs);
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;
+    result.obstacle = result.obstacle.take().or(oracle.obstacle);
     for mut finding in refinement.findings {
         let has_time = limits.deadline.is_none_or(|deadline| Instant::now() < deadline);
         let is_known = finding.resources.first().is_some_and(|c| !c.write.is_empty() && !c.read.is_empty());
-        if !is_known && has_time {
+        if !is_known && has_time && finding.cause.certainty != Certainty::Outside {
             // The finding holds, whether it can be named or not.
             let _ = name_channels(&mut finding, &detection.launch, folder, request.test_timeout);
         }
@@ -257,9 +264,10 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
             }
         }
     }
-    finding.is_outside_heap = finding.resources.is_empty() && !watched.has_timed_out;
-    // What is known best comes first.
-    finding.resources.sort_by_key(|channel| channel.write.is_empty() || channel.read.is_empty());
+    if finding.resources.is_empty() && finding.cause.certainty == Certainty::Likely && !watched.has_timed_out {
+        finding.cause.certainty = Certainty::Outside;
+    }
+    arrange(finding);
     Ok(())
 }
 
@@ -278,11 +286,21 @@ struct Jvms<'j> {
     fingerprinted: &'j Fingerprinted<'j, 'j>,
     /// How often each schedule has been asked for in this refinement.
     occurrences: HashMap<String, usize>,
+    /// Why JVMs of this suite cannot be put back.
+    obstacle: Option<String>,
     cost: Cost,
     display: &'j mut RefineDisplay,
 }
 
 impl Jvms<'_> {
+    /// Trials that have the same tests first, with everything that decides what they come to.
+    fn trial_key(&self, group: &[Trial]) -> String {
+        let tests = group.iter().flat_map(|trial| trial.before.iter().chain(&trial.last));
+        let classes: BTreeMap<&str, &str> =
+            tests.map(|test| (class_of(test), self.fingerprinted.of_class(test))).collect();
+        format!("trials-{:016x}", key(&(self.launch_key, group, classes)))
+    }
+
     /// The schedule with everything that decides what it comes to.
     fn key(&self, schedule: &Schedule) -> String {
         let classes: BTreeMap<&str, &str> =
@@ -329,8 +347,59 @@ impl Oracle for Jvms<'_> {
         }
     }
 
+    fn try_all(&mut self, trials: &[Trial]) -> Result<Vec<Option<Tried>>, Stopped> {
+        let failed = |message: String| Stopped::Failed(message);
+        let mut found: Vec<Option<Tried>> = vec![None; trials.len()];
+        // Those with the same tests first are remembered together: there may be tens of thousands.
+        let groups: Vec<&[Trial]> = trials.chunk_by(|a, b| a.before == b.before).collect();
+        let mut todo: Vec<(String, std::ops::Range<usize>)> = Vec::new();
+        let mut start = 0;
+        for group in groups {
+            let range = start..start + group.len();
+            start = range.end;
+            let key = self.trial_key(group);
+            match self.store.trials(&key).map_err(|e| failed(e.to_string()))? {
+                Some(known) if known.len() == group.len() => {
+                    self.display.knew(known.len());
+                    known.into_iter().zip(range).for_each(|(tried, number)| found[number] = tried);
+                }
+                _ => todo.push((key, range)),
+            }
+        }
+        let list: Vec<Trial> = todo.iter().flat_map(|(_, range)| trials[range.clone()].iter().cloned()).collect();
+        if list.is_empty() {
+            return Ok(found);
+        }
+        let tried = match self.executor.try_all(&list, self.jobs) {
+            Ok(Execution::Ended(tried)) => tried,
+            Ok(Execution::OutOfTime) => return Err(Stopped::OutOfTime),
+            Err(error) => return Err(failed(error.to_string())),
+        };
+        self.display.ran(tried.executions);
+        self.cost.executions += tried.executions;
+        self.cost.jvm_starts += tried.jvms;
+        if let Some(obstacle) = tried.obstacle {
+            self.obstacle.get_or_insert(obstacle);
+        }
+        let mut results = tried.results.into_iter();
+        let mut rows: Vec<(String, Vec<Option<Tried>>)> = Vec::new();
+        for (key, range) in todo {
+            let group: Vec<Option<Tried>> = results.by_ref().take(range.len()).collect();
+            group.iter().zip(range).for_each(|(tried, number)| found[number] = tried.clone());
+            if group.iter().all(Option::is_some) {
+                rows.push((key, group));
+            }
+        }
+        self.store.add_trials(&rows, now_ms()).map_err(|e| failed(e.to_string()))?;
+        Ok(found)
+    }
+
     fn progress(&mut self, phase: Phase) {
         self.display.phase(phase);
+    }
+
+    fn found(&mut self, finding: &Finding) {
+        self.display.found(finding);
     }
 }
 

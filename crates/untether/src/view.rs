@@ -28,6 +28,8 @@ pub(crate) struct AccessView<'r> {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ResourceView<'r> {
     pub(crate) name: &'r str,
+    pub(crate) field: &'r str,
+    pub(crate) path: &'r str,
     pub(crate) root: &'r str,
     pub(crate) labels: Labels,
     pub(crate) write: AccessView<'r>,
@@ -95,9 +97,11 @@ pub(crate) fn pairs<'r>(
                 to,
                 resources: Vec::new(),
             });
-            if seen.insert((kind, jvm, reader, writer, &resource.name)) {
+            if seen.insert((kind, jvm, reader, writer, &resource.path)) {
                 pair.resources.push(ResourceView {
                     name: &resource.name,
+                    field: &resource.field,
+                    path: &resource.path,
                     root: &resource.root,
                     labels: dependency.labels,
                     write: AccessView { stack: detection.stack(dependency.write_stack) },

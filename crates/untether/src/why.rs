@@ -77,8 +77,8 @@ fn print_pair(pair: &DependencyView<'_>) {
     for resource in &pair.resources {
         println!();
         println!("  {}", resource.name);
-        if resource.root != resource.name {
-            println!("  (below {})", resource.root);
+        if resource.path != resource.name {
+            println!("  (reached as {})", resource.path);
         }
         print_stack("written at", resource.write.stack);
         print_stack("read at", resource.read.stack);

@@ -16,7 +16,8 @@ import java.util.Set;
  *
  * <p>The plan has one test class per line, or one test as {@code class#method}; neighbouring lines of one
  * class and of the classes that JUnit nests in it form one class run: exactly these methods, in this order, with
- * the class's fixtures around them.
+ * the class's fixtures around them. A line that begins with {@code !} is for the agent, where there is one: it puts
+ * back what tests have changed, so that one JVM can run many schedules as if each were the first.
  * {@link Results} describes what is written. Test frameworks are reached by reflection only: the worker is
  * on the boot class path, where no library is.
  */
@@ -68,6 +69,13 @@ public final class Worker {
         Set<Class<?>> whole = new LinkedHashSet<>();
         int at = 0;
         while (at < plan.size()) {
+            if (plan.get(at).startsWith("!")) {
+                flush(whole);
+                if (!obey(plan.get(at++).substring(1))) {
+                    return;
+                }
+                continue;
+            }
             String name = className(plan.get(at));
             int start = at;
             List<String> methods = new ArrayList<>();
@@ -106,6 +114,23 @@ public final class Worker {
             results.classEnded(name);
         }
         flush(whole);
+    }
+
+    /** Has the agent do what a line of the plan says; false where this JVM is no longer of use for what follows. */
+    private boolean obey(String command) throws ReflectiveOperationException {
+        String answer;
+        try {
+            answer = (String) Class.forName("java.lang.Untether").getMethod("obey", String.class).invoke(null, command);
+        } catch (ClassNotFoundException unwatched) {
+            answer = "this JVM has no agent";
+        }
+        if (command.equals("told")) {
+            results.told(answer);
+        } else if (!answer.isEmpty()) {
+            results.notRestorable(answer);
+            return false;
+        }
+        return true;
     }
 
     /**

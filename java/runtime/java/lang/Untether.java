@@ -196,6 +196,11 @@ public final class Untether {
         }
     }
 
+    /** What a worker asks of {@link UntetherUndo}, between class runs: the answer, empty where all went well. */
+    public static String obey(String command) {
+        return UntetherBoundary.obey(command);
+    }
+
     @Hidden
     public static boolean sequential(boolean isParallel) {
         return UntetherBoundary.sequential(isParallel);

@@ -82,6 +82,21 @@ final class UntetherBoundary {
         }
     }
 
+    static String obey(String command) {
+        if (!isReady || !UntetherLock.suspend()) {
+            return "this JVM is not watched";
+        }
+        try {
+            activate();
+            switchTo(outside);
+            return UntetherUndo.obey(command);
+        } catch (Throwable unexpected) {
+            return command + ": " + unexpected;
+        } finally {
+            UntetherLock.resume();
+        }
+    }
+
     static void reached(int hook, Object self, Object first, Object second) {
         if (!isReady || !UntetherLock.suspend()) {
             return;
@@ -333,6 +348,10 @@ final class UntetherBoundary {
             return;
         }
         activate();
+        if (UntetherUndo.isAnyDue()) {
+            switchTo(UntetherActors.current());
+            UntetherUndo.started(id);
+        }
         openTest = id;
         openThread = Thread.currentThread();
         status = PASSED;
