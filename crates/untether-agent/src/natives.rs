@@ -225,6 +225,11 @@ unsafe extern "system" fn stack_bounds(jni: *mut JNIEnv, _class: jclass, low_and
     });
 }
 
+#[unsafe(export_name = "Java_java_lang_UntetherNative_isThorough")]
+unsafe extern "system" fn is_thorough(_jni: *mut JNIEnv, _class: jclass) -> jboolean {
+    guarded(0, || agent::get().map_or(0, |agent| agent.options.is_thorough.into()))
+}
+
 #[unsafe(export_name = "Java_java_lang_UntetherNative_yieldProcessor")]
 unsafe extern "system" fn yield_processor(_jni: *mut JNIEnv, _class: jclass) {
     std::thread::yield_now();

@@ -158,14 +158,19 @@ impl WorkerContext {
         let plan = scratch.join("watched-plan");
         std::fs::write(&plan, schedule.tests.join("\n") + "\n")
             .map_err(|source| RunnerError::CannotWrite { path: plan.clone(), source })?;
-        self.command(&plan, &scratch.join("watched-results"), &scratch.join("watched-temporary"), None)
+        self.command(
+            &plan.display().to_string(),
+            &scratch.join("watched-results"),
+            &scratch.join("watched-temporary"),
+            None,
+        )
     }
 
     /// A JVM that runs the plan, writes results, and keeps temporary files to itself. What the tests print goes
     /// nowhere.
     pub(crate) fn command(
         &self,
-        plan: &Path,
+        plan: &str,
         results: &Path,
         temporary: &Path,
         agent: Option<&str>,
@@ -248,7 +253,7 @@ mod tests {
             };
             let context = WorkerContext::new(&launch, &scratch).unwrap();
             let own = scratch.join(format!("temporary-{number}"));
-            let command = context.command(Path::new("plan"), Path::new("results"), &own, None).unwrap();
+            let command = context.command("plan", Path::new("results"), &own, None).unwrap();
             let set: Vec<String> = command
                 .get_args()
                 .filter_map(|argument| argument.to_str()?.strip_prefix("-Djava.io.tmpdir=").map(str::to_owned))

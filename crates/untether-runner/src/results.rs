@@ -27,6 +27,8 @@ pub enum ResultEvent {
     FieldsEnded,
     /// The JVM cannot be put back to how it was, for this reason, and runs no more.
     NotRestorable(String),
+    /// The plan is over; the JVM waits for another.
+    PlanEnded,
     Done,
 }
 
@@ -68,6 +70,7 @@ fn event(line: &str) -> Option<ResultEvent> {
         [tag, field] if tag == "F" => Some(ResultEvent::Field(field.clone())),
         [tag] if tag == "G" => Some(ResultEvent::FieldsEnded),
         [tag, reason] if tag == "X" => Some(ResultEvent::NotRestorable(reason.clone())),
+        [tag] if tag == "P" => Some(ResultEvent::PlanEnded),
         [tag] if tag == "D" => Some(ResultEvent::Done),
         _ => None,
     }

@@ -4,6 +4,7 @@
 //! What comes of it is a hint, quickly had. Proof comes from [`Executor::execute`], in fresh JVMs.
 
 use std::collections::HashSet;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -132,6 +133,9 @@ impl Plan {
     }
 }
 
+/// Fewer trials than this are not worth another JVM.
+const FEWEST_PER_SHARE: usize = 60;
+
 /// What one JVM made of a plan.
 struct Played {
     results: Vec<(usize, Tried)>,
@@ -144,7 +148,7 @@ struct Played {
 impl Executor {
     /// Runs the trials, in so many JVMs at a time. Trials with the same tests first should be neighbours.
     pub fn try_all(&self, trials: &[Trial], jobs: usize) -> Result<Execution<Trials>, RunnerError> {
-        let share = trials.len().div_ceil(jobs.max(1)).max(1);
+        let share = trials.len().div_ceil(jobs.max(1)).max(FEWEST_PER_SHARE);
         let numbered: Vec<(usize, &Trial)> = trials.iter().enumerate().collect();
         let shares: Vec<&[(usize, &Trial)]> = numbered.chunks(share).collect();
         let jvms = AtomicUsize::new(0);
@@ -193,9 +197,8 @@ impl Executor {
     ) {
         let (mut own_jvms, mut done) = (0, 0);
         while !share.is_empty() {
-            jvms.fetch_add(1, Ordering::Relaxed);
             own_jvms += 1;
-            let played = self.play(share);
+            let played = self.play(share, jvms);
             let Ok(Execution::Ended(ended)) = &played else {
                 each(played);
                 return;
@@ -210,9 +213,27 @@ impl Executor {
         }
     }
 
-    fn play(&self, trials: &[(usize, &Trial)]) -> Result<Execution<Played>, RunnerError> {
+    /// In a JVM that waits for it, or in a new one.
+    fn play(&self, trials: &[(usize, &Trial)], jvms: &AtomicUsize) -> Result<Execution<Played>, RunnerError> {
         let plan = Plan::new(trials);
-        let Part { verdicts, is_out_of_time, fields, obstacle } = self.run_watched(&plan.lines, &plan.tests)?;
+        let waiting = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut jvm = match waiting {
+            Some(jvm) => jvm,
+            None => {
+                jvms.fetch_add(1, Ordering::Relaxed);
+                self.start_watched()?
+            }
+        };
+        jvm.give(&plan.lines);
+        let Part { verdicts, is_out_of_time, fields, obstacle, is_waiting } = match self.follow(&plan.tests, &mut jvm) {
+            Err(RunnerError::WorkerFailed { ending, .. }) => {
+                Part { obstacle: Some(format!("a watched JVM did not start: {ending}")), ..Part::default() }
+            }
+            part => part?,
+        };
+        if is_waiting {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(jvm);
+        }
         if is_out_of_time {
             return Ok(Execution::OutOfTime);
         }

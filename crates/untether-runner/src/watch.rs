@@ -36,6 +36,8 @@ pub struct WatchRequest<'r> {
     pub timeout: Option<Duration>,
     /// Whether the command's output comes back as events, or goes straight to our own streams.
     pub captures_output: bool,
+    /// Whether the last write of a slot is told, and not the first.
+    pub is_thorough: bool,
 }
 
 /// A line that the command printed.
@@ -67,7 +69,7 @@ pub fn agent_library() -> Result<PathBuf, RunnerError> {
 /// Runs the command to its end. `observe` is called several times a second.
 pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Output])) -> Result<Watched, RunnerError> {
     let agent = agent_library()?;
-    let options_path = write_options(request.config, request.directory)?;
+    let options_path = write_options(request.config, request.directory, request.is_thorough)?;
     let (mut command, is_build_tool) = match request.launcher {
         Launcher::BuildTool(command) => (command, true),
         Launcher::Jvm(command) => (command, false),
@@ -127,12 +129,13 @@ fn drain(output: &Receiver<Output>) -> Vec<Output> {
     lines
 }
 
-pub(crate) fn write_options(config: &Config, directory: &Path) -> Result<PathBuf, RunnerError> {
+pub(crate) fn write_options(config: &Config, directory: &Path, is_thorough: bool) -> Result<PathBuf, RunnerError> {
     let options = AgentOptions {
         trace_directory: directory.to_path_buf(),
         ignore: config.ignore.clone(),
         opaque: config.opaque.clone(),
         immutable: config.immutable.clone(),
+        is_thorough,
     };
     let path = directory.join("agent-options");
     std::fs::write(&path, options.to_text())

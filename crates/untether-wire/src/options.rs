@@ -16,6 +16,8 @@ pub struct AgentOptions {
     pub opaque: Rules,
     /// Classes whose instances hold no state of a test.
     pub immutable: Rules,
+    /// Whether the last write of a slot is told, and not the first: slower.
+    pub is_thorough: bool,
 }
 
 impl AgentOptions {
@@ -28,6 +30,9 @@ impl AgentOptions {
                 text.push_str(&format!("{key}={pattern}\n"));
             }
         }
+        if self.is_thorough {
+            text.push_str("thorough=true\n");
+        }
         text
     }
 
@@ -38,6 +43,7 @@ impl AgentOptions {
         }
         let mut trace_directory = None;
         let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
+        let mut is_thorough = false;
         for line in lines.filter(|line| !line.is_empty()) {
             let (key, value) = line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
             match key {
@@ -45,6 +51,7 @@ impl AgentOptions {
                 "ignore" => ignore.push(value.to_owned()),
                 "opaque" => opaque.push(value.to_owned()),
                 "immutable" => immutable.push(value.to_owned()),
+                "thorough" => is_thorough = value == "true",
                 _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
             }
         }
@@ -53,6 +60,7 @@ impl AgentOptions {
             ignore: Rules::new(ignore),
             opaque: Rules::new(opaque),
             immutable: Rules::new(immutable),
+            is_thorough,
         })
     }
 

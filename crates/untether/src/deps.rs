@@ -31,20 +31,19 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
     let mut manifest = None;
     if request.kind.contains(&Kind::Manifest) {
         let refinements = Store::open(store)?.refinements()?;
-        let Some(latest) = refinements.into_iter().next() else {
+        let Some(mut latest) = refinements.into_iter().next() else {
             return Err(Error::Usage("there is no refinement yet; run 'untether refine' first".to_owned()));
         };
         if latest.started_ms < run.summary.started_ms {
             eprintln!("untether: note: the findings are older than the last run; 'untether refine' looks again");
         }
-        let mut findings = latest.findings;
         if let Some(test) = &request.test {
             let is_about = |finding: &Finding| {
                 finding.others().iter().chain([&finding.test]).any(|name| view::is_named(name, test))
             };
-            findings.retain(is_about);
+            latest.findings.retain(is_about);
         }
-        manifest = Some(findings);
+        manifest = Some(latest);
     }
     if let Some(test) = &request.test {
         check_name(&run, test)?;
@@ -58,14 +57,14 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
                 version: JSON_VERSION,
                 tests: view::tests(&run),
                 dependencies: &pairs,
-                manifest: manifest.as_deref().map(findings::views),
+                manifest: manifest.as_ref().map(findings::views),
             };
             println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
         }
-        GraphFormat::Dot => print_dot(&pairs, manifest.as_deref().unwrap_or_default()),
+        GraphFormat::Dot => print_dot(&pairs, manifest.as_ref().map_or(&[], |latest| &latest.findings)),
         GraphFormat::Table => {
-            if let Some(findings) = &manifest {
-                findings::print_table(findings, None);
+            if let Some(latest) = &manifest {
+                findings::print_table(latest, None);
             }
             if manifest.is_none() || !kinds.is_empty() {
                 if manifest.is_some() {

@@ -30,6 +30,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         directory: &scratch.path,
         timeout: request.timeout,
         captures_output: display.captures_output(),
+        is_thorough: false,
     };
     let watched = watch(watch_request, |progress, output| display.update(progress, output));
     display.finish();
@@ -70,7 +71,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
 }
 
 /// Notes which of the classes that are named are the project's own: those in folders of the class path.
-fn with_own_classes(mut detection: Detection) -> Detection {
+pub(crate) fn with_own_classes(mut detection: Detection) -> Detection {
     let own = untether_project::classes_in_folders(&detection.launch.class_path);
     let of_field = |field: &str| field.rsplit_once('.').map(|(class, _)| class.to_owned());
     let named = detection.stacks.iter().flatten().map(|line| line.class.clone());

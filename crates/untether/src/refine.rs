@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, arrange};
 use untether_model::{
-    Certainty, Channel, Cost, Detection, Finding, Launch, Observation, Schedule, Status, Trial, Tried, UnitKind,
-    class_of, method_of,
+    Certainty, Channel, Cost, Coverage, Detection, Finding, Launch, Observation, Schedule, Share, Status, Trial, Tried,
+    UnitKind, class_of, method_of,
 };
 use untether_project::{Config, Fingerprints};
 use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, watch};
@@ -17,6 +17,7 @@ use untether_store::{Store, StoredRefinement};
 
 use crate::arguments::{FailOn, Format, RefineArguments};
 use crate::deps::check_name;
+use crate::detect::with_own_classes;
 use crate::error::Error;
 use crate::progress::RefineDisplay;
 use crate::scratch::Scratch;
@@ -111,7 +112,7 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
             if result.findings.is_empty() && !result.is_complete {
                 println!("nothing was found before the time was over");
             } else {
-                findings::print_table(&result.findings, baseline.map(|_| &new));
+                findings::print_table(&result, baseline.map(|_| &new));
             }
             if !request.quiet {
                 let is_gone = |finding: &&Finding| !result.findings.iter().any(|found| found.id == finding.id);
@@ -207,13 +208,10 @@ fn refine_jvm(
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;
     result.obstacle = result.obstacle.take().or(oracle.obstacle);
-    for mut finding in refinement.findings {
-        let has_time = limits.deadline.is_none_or(|deadline| Instant::now() < deadline);
-        let is_known = finding.resources.first().is_some_and(|c| !c.write.is_empty() && !c.read.is_empty());
-        if !is_known && has_time && finding.cause.certainty != Certainty::Outside {
-            // The finding holds, whether it can be named or not.
-            let _ = name_channels(&mut finding, &detection.launch, folder, request.test_timeout);
-        }
+    let mut findings = refinement.findings;
+    let has_time = || limits.deadline.is_none_or(|deadline| Instant::now() < deadline);
+    name_causes(&mut findings, &detection.launch, folder, request.test_timeout, has_time);
+    for finding in findings {
         result.add_finding(finding, &detection.launch);
     }
     // What is known of the other tests was taken over.
@@ -233,8 +231,33 @@ fn refine_jvm(
     Ok(refinement.stopped)
 }
 
-/// In the original order the tests did not touch each other, or the reader came before the writer: they are watched
-/// in the order of the finding to see where they meet.
+/// The tests of findings are watched in the order of the finding, to see where they meet and which line it is that
+/// pollutes: once per cause, and where a test is not known to read it. A finding holds, whether that can be named or not.
+fn name_causes(
+    findings: &mut [Finding],
+    launch: &Launch,
+    folder: &Path,
+    per_test: Duration,
+    has_time: impl Fn() -> bool,
+) {
+    let mut writes: HashMap<(Vec<String>, Vec<String>), Vec<Channel>> = HashMap::new();
+    for finding in findings.iter_mut().filter(|finding| finding.cause.certainty != Certainty::Outside) {
+        let is_read = finding.resources.first().is_some_and(|channel| !channel.read.is_empty());
+        let key = (finding.others().to_vec(), finding.cause.fields.clone());
+        if let Some(known) = writes.get(&key).filter(|_| is_read) {
+            for channel in &mut finding.resources {
+                let is_same = |other: &&Channel| other.field == channel.field && other.writer == channel.writer;
+                if let Some(seen) = known.iter().find(is_same) {
+                    channel.written_at.clone_from(&seen.written_at);
+                    channel.write.clone_from(&seen.write);
+                }
+            }
+        } else if has_time() && name_channels(finding, launch, folder, per_test).is_ok() {
+            writes.insert(key, finding.resources.clone());
+        }
+    }
+}
+
 fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test: Duration) -> Result<(), Error> {
     let folder = folder.join(&finding.id);
     std::fs::create_dir_all(&folder)
@@ -251,11 +274,12 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
             directory: &folder,
             timeout: Some(timeout),
             captures_output: true,
+            is_thorough: true,
         },
         |_, _| {},
     )?;
     for trace in &watched.traces {
-        let detection = untether_analysis::detect(trace);
+        let detection = with_own_classes(untether_analysis::detect(trace));
         for seen in Evidence::new(&detection).channels_named(finding.others(), &finding.test) {
             let is_same = |known: &&mut Channel| known.name == seen.name && known.writer == seen.writer;
             match finding.resources.iter_mut().find(is_same) {
@@ -360,7 +384,6 @@ impl Oracle for Jvms<'_> {
             let key = self.trial_key(group);
             match self.store.trials(&key).map_err(|e| failed(e.to_string()))? {
                 Some(known) if known.len() == group.len() => {
-                    self.display.knew(known.len());
                     known.into_iter().zip(range).for_each(|(tried, number)| found[number] = tried);
                 }
                 _ => todo.push((key, range)),
@@ -403,6 +426,31 @@ impl Oracle for Jvms<'_> {
     }
 }
 
+/// How far the search came, in words.
+fn reach(coverage: &Coverage, executions: usize) -> String {
+    if executions == 0 {
+        return "no test had to be run".to_owned();
+    }
+    let part = |share: Share, what: &str| match (share.all, share.is_all()) {
+        (0, _) => None,
+        (all, true) => Some(format!("every {what} ({all})")),
+        (all, false) => Some(format!("{} of {all} {what}s", share.tried)),
+    };
+    let parts: Vec<String> = [
+        part(coverage.candidates, "candidate pair"),
+        part(coverage.pairs, "pair"),
+        part(coverage.class_pairs, "pair of classes"),
+    ]
+    .into_iter()
+    .flatten()
+    .map(|part| part.replace("pair of classess", "pairs of classes"))
+    .collect();
+    match parts.is_empty() {
+        true => "no test writes what another reads".to_owned(),
+        false => format!("tried {}", parts.join(", ")),
+    }
+}
+
 /// What it came to; `gone` are the findings that there were before, `known` how many schedules had not to be run.
 fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: Option<Duration>) {
     let tests: BTreeSet<&String> = result.findings.iter().map(|finding: &Finding| &finding.test).collect();
@@ -416,6 +464,13 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
         result.seconds,
         result.strategy,
     );
+    eprintln!("untether: {}", reach(&result.coverage, result.cost.executions));
+    if let Some(obstacle) = &result.obstacle {
+        eprintln!(
+            "untether: note: JVMs of this suite cannot be put back between tests ({obstacle}), so pairs cost a JVM each and \
+             only candidates were tried"
+        );
+    }
     if known > 0 {
         eprintln!("untether: went on with a refinement that had been stopped: {known} schedules had been run");
     } else if result.cost.executions == 0 {
@@ -446,7 +501,7 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
     if let Some(finding) = result.findings.first() {
         eprintln!(
             "untether: next: 'untether replay {}' shows a proof, 'untether deps --kind manifest' lists all",
-            finding.id
+            findings::short_id(&result.findings, finding)
         );
     }
 }

@@ -10,7 +10,8 @@ import java.nio.charset.StandardCharsets;
  *
  * <p>Lines are fields separated by tabs: {@code C class lines} a class run of so many lines of the plan begins,
  * {@code S id} a test starts, {@code T id status nanos message} it ended, {@code E class} the class run ended,
- * {@code D} all is done, {@code F field} a field that tests have changed, {@code G} no more of them, {@code X reason}
+ * {@code D} all is done, {@code F field} a field that tests have changed, {@code G} no more of them, {@code P} the plan is
+ * over and another is waited for, {@code X reason}
  * the JVM cannot be put back to how it was and runs no more. Status is {@code passed}, {@code failed}, {@code aborted}, {@code skipped} or
  * {@code missing}. The id of what happened outside of any test is its class.
  */
@@ -48,6 +49,10 @@ final class Results {
 
     void notRestorable(String reason) {
         line("X", reason);
+    }
+
+    void planEnded() {
+        line("P");
     }
 
     void done() {

@@ -1,5 +1,8 @@
 package untether;
 
+import java.io.BufferedReader;
+import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.lang.annotation.Annotation;
 import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
@@ -12,7 +15,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Runs tests of the class path without a build tool: {@code Worker PLAN [RESULTS]}.
+ * Runs tests of the class path without a build tool: {@code Worker PLAN [RESULTS]}. With {@code -} in place of the plan's
+ * file, plans come through the standard input.
  *
  * <p>The plan has one test class per line, or one test as {@code class#method}; neighbouring lines of one
  * class and of the classes that JUnit nests in it form one class run: exactly these methods, in this order, with
@@ -35,16 +39,39 @@ public final class Worker {
     }
 
     public static void main(String[] arguments) throws Throwable {
-        List<String> plan = Files.readAllLines(Paths.get(arguments[0]), StandardCharsets.UTF_8);
+        boolean isLive = arguments[0].equals("-");
+        List<String> plan = isLive ? null : Files.readAllLines(Paths.get(arguments[0]), StandardCharsets.UTF_8);
         Results results = new Results(arguments.length > 1 ? arguments[1] : null);
         if (arguments.length > 1) {
             endWithParent();
         }
-        new Worker(results).run(plan);
+        if (isLive) {
+            runAll(new Worker(results));
+        } else {
+            new Worker(results).run(plan);
+        }
         results.done();
         System.out.flush();
         // Tests may have left threads behind; like a build tool's worker, we do not wait for them.
         System.exit(results.failed > 0 ? 1 : results.ran == 0 ? 4 : 0);
+    }
+
+    /** One plan after the other, each ended by a line with a dot, until there are no more. */
+    private static void runAll(Worker worker) throws Throwable {
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        // Tests find no input, as in other workers.
+        System.setIn(InputStream.nullInputStream());
+        List<String> plan = new ArrayList<>();
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            if (!line.equals(".")) {
+                plan.add(line);
+            } else if (worker.run(plan)) {
+                worker.results.planEnded();
+                plan.clear();
+            } else {
+                return;
+            }
+        }
     }
 
     /** A worker whose starter was killed would run on, with a test that hangs for ever. */
@@ -64,7 +91,8 @@ public final class Worker {
         watch.start();
     }
 
-    private void run(List<String> plan) throws Throwable {
+    /** False where the JVM is no longer of use. */
+    private boolean run(List<String> plan) throws Throwable {
         // Neighbouring whole classes that the Platform executes in one go, as a build tool would.
         Set<Class<?>> whole = new LinkedHashSet<>();
         int at = 0;
@@ -72,7 +100,7 @@ public final class Worker {
             if (plan.get(at).startsWith("!")) {
                 flush(whole);
                 if (!obey(plan.get(at++).substring(1))) {
-                    return;
+                    return false;
                 }
                 continue;
             }
@@ -114,6 +142,7 @@ public final class Worker {
             results.classEnded(name);
         }
         flush(whole);
+        return true;
     }
 
     /** Has the agent do what a line of the plan says; false where this JVM is no longer of use for what follows. */

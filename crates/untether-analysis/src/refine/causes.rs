@@ -5,7 +5,7 @@
 //! setters made them while all others are put back, are enough for it. Where putting everything back changes nothing,
 //! the cause lies outside of what is watched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use untether_model::{Cause, Certainty, Channel, Finding, PutBack, Role, Status, Trial, Tried};
 
@@ -20,89 +20,161 @@ const MOST_SINGLES: usize = 120;
 /// Channels that a finding keeps.
 const MOST_CHANNELS: usize = 8;
 
+/// A finding whose cause is looked for.
+struct Open {
+    /// Into the findings.
+    number: usize,
+    finding: Finding,
+    /// The fields that its other tests changed, likely causes first.
+    fields: Vec<String>,
+}
+
 impl Session<'_, '_> {
-    /// Proves the causes of the findings from this one on, as far as that can be done.
+    /// Proves the causes of the findings from this one on, as far as that can be done. All are asked about at once, as
+    /// one JVM can answer many questions.
     pub(crate) fn prove_causes(&mut self, from: usize) -> Result<(), Stopped> {
-        let mut changed: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
-        let lists: std::collections::BTreeSet<Vec<String>> =
+        let mut open = self.changed_fields(from)?;
+        self.progress(Phase::Causes { left: open.len() });
+        self.try_likely(&mut open)?;
+        self.try_singly(&mut open)?;
+        for left in (1..=open.len()).rev() {
+            self.progress(Phase::Causes { left });
+            let one = &open[left - 1];
+            let fields = self.fewest_fields(one)?;
+            if !fields.is_empty() {
+                self.findings[one.number].cause = Cause { certainty: Certainty::Proven, fields };
+            }
+        }
+        for number in from..self.findings.len() {
+            if is_of_disturbed(&self.findings[number]) {
+                self.take_cause_of_setters(number);
+            }
+            arrange(&mut self.findings[number]);
+        }
+        Ok(())
+    }
+
+    fn take_cause_of_setters(&mut self, number: usize) {
+        let test = &self.findings[number].test;
+        let brittle = self.findings.iter().find(|other| other.role == Role::Brittle && &other.test == test);
+        if let Some(fields) = brittle.map(|brittle| brittle.cause.fields.clone()) {
+            self.findings[number].cause = Cause { certainty: Certainty::Likely, fields };
+        }
+    }
+
+    /// What the tests of each finding change. What comes between setters and their test undoes what the setters did.
+    fn changed_fields(&mut self, from: usize) -> Result<Vec<Open>, Stopped> {
+        let lists: BTreeSet<Vec<String>> =
             self.findings[from..].iter().map(|finding| finding.others().to_vec()).collect();
         let questions: Vec<Trial> = lists
             .iter()
             .map(|before| Trial { before: before.clone(), put_back: PutBack::Nothing, last: None })
             .collect();
+        let mut changed: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         for (list, tried) in lists.into_iter().zip(self.try_all(&questions)?) {
             if let Some(Tried::Changed(fields)) = tried {
                 changed.insert(list, fields);
             }
         }
+        let mut open = Vec::new();
         for number in from..self.findings.len() {
-            self.progress(Phase::Causes { left: self.findings.len() - number });
             let finding = self.findings[number].clone();
-            let cause = match changed.get(finding.others()) {
-                // It lies between the setters and the test, and what comes between undoes what the setters did.
-                _ if is_of_disturbed(&finding) => self.cause_of_setters(&finding),
-                Some(fields) => self.prove(&finding, fields)?,
-                None => None,
-            };
-            let kept = &mut self.findings[number];
-            if let Some(cause) = cause {
-                kept.cause = cause;
+            if let Some(fields) = changed.get(finding.others()).filter(|_| !is_of_disturbed(&finding)) {
+                open.push(Open { number, fields: self.ranked(&finding, fields), finding });
             }
-            arrange(kept);
         }
+        Ok(open)
+    }
+
+    /// Nothing put back, everything, and the likeliest fields one by one. Keeps those that are still open.
+    fn try_likely(&mut self, open: &mut Vec<Open>) -> Result<(), Stopped> {
+        let questions: Vec<(usize, PutBack)> = open
+            .iter()
+            .enumerate()
+            .flat_map(|(at, one)| {
+                let few = one.fields.iter().take(FEW).map(|field| this(&one.finding, std::slice::from_ref(field)));
+                let both = [PutBack::Nothing, everything(&one.finding, &one.fields)];
+                both.into_iter().chain(few).map(move |put_back| (at, put_back)).collect::<Vec<_>>()
+            })
+            .collect();
+        let answers = self.outcomes(open, &questions)?;
+        let mut is_open = vec![false; open.len()];
+        for (at, one) in open.iter().enumerate() {
+            let found: Vec<Option<Status>> =
+                questions.iter().zip(&answers).filter(|((of, _), _)| *of == at).map(|(_, status)| *status).collect();
+            let (with, without) = after_others(&one.finding);
+            let cause = &mut self.findings[one.number].cause;
+            if found[0] != Some(with) || found[1].is_none() {
+                // It does not show in a JVM that is put back.
+                continue;
+            }
+            if found[1] != Some(without) {
+                *cause = Cause { certainty: Certainty::Outside, fields: Vec::new() };
+                continue;
+            }
+            match found[2..].iter().position(|status| *status == Some(one.finding.outcome.counter)) {
+                Some(hit) => *cause = proven(&one.fields[hit]),
+                None => is_open[at] = true,
+            }
+        }
+        let mut is_open = is_open.into_iter();
+        open.retain(|_| is_open.next() == Some(true));
         Ok(())
     }
 
-    fn cause_of_setters(&self, finding: &Finding) -> Option<Cause> {
-        let is_brittle = |other: &&Finding| other.role == Role::Brittle && other.test == finding.test;
-        let brittle = self.findings.iter().find(is_brittle)?;
-        Some(Cause { certainty: Certainty::Likely, fields: brittle.cause.fields.clone() })
+    /// All other fields one by one.
+    fn try_singly(&mut self, open: &mut Vec<Open>) -> Result<(), Stopped> {
+        let single = |at: usize, one: &Open, field: &String| (at, this(&one.finding, std::slice::from_ref(field)));
+        let questions: Vec<(usize, PutBack)> = open
+            .iter()
+            .enumerate()
+            .flat_map(|(at, one)| {
+                one.fields.iter().skip(FEW).take(MOST_SINGLES).map(|field| single(at, one, field)).collect::<Vec<_>>()
+            })
+            .collect();
+        let answers = self.outcomes(open, &questions)?;
+        let mut hits: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut position = BTreeMap::new();
+        for ((at, _), status) in questions.iter().zip(answers) {
+            let field = position.entry(*at).or_insert(FEW);
+            if status == Some(open[*at].finding.outcome.counter) {
+                hits.entry(*at).or_insert(*field);
+            }
+            *field += 1;
+        }
+        for (&at, &field) in &hits {
+            self.findings[open[at].number].cause = proven(&open[at].fields[field]);
+        }
+        let mut at = 0..;
+        open.retain(|_| at.next().is_some_and(|at| !hits.contains_key(&at)));
+        Ok(())
     }
 
-    /// The cause, where the finding shows at all in JVMs that are put back.
-    fn prove(&mut self, finding: &Finding, changed: &[String]) -> Result<Option<Cause>, Stopped> {
-        let fields = self.ranked(finding, changed);
-        let (few, more) = fields.split_at(fields.len().min(FEW));
-        let mut first = vec![PutBack::Nothing, everything(finding, &fields)];
-        first.extend(few.iter().map(|field| this(finding, &[field.clone()])));
-        let found = self.outcomes(finding, &first)?;
-        let (with, without) = after_others(finding);
-        if found[0] != Some(with) || found[1].is_none() {
-            return Ok(None);
-        }
-        if found[1] != Some(without) {
-            return Ok(Some(Cause { certainty: Certainty::Outside, fields: Vec::new() }));
-        }
-        let wanted = wanted(finding);
-        let proven = |fields: Vec<String>| Some(Cause { certainty: Certainty::Proven, fields });
-        if let Some(hit) = found[2..].iter().position(|status| *status == Some(wanted)) {
-            return Ok(proven(vec![few[hit].clone()]));
-        }
-        let more = &more[..more.len().min(MOST_SINGLES)];
-        let rest: Vec<PutBack> = more.iter().map(|field| this(finding, std::slice::from_ref(field))).collect();
-        let found = self.outcomes(finding, &rest)?;
-        if let Some(hit) = found.iter().position(|status| *status == Some(wanted)) {
-            return Ok(proven(vec![more[hit].clone()]));
-        }
+    /// No field alone: the fewest that together decide it.
+    fn fewest_fields(&mut self, one: &Open) -> Result<Vec<String>, Stopped> {
         // Likely fields stand last, where minimising keeps them by preference.
-        let all: Vec<String> = fields.into_iter().rev().collect();
+        let all: Vec<String> = one.fields.iter().rev().cloned().collect();
+        let wanted = Some(one.finding.outcome.counter);
         let mut fewest = minimise(all, |trials| {
-            let trials: Vec<PutBack> = trials.iter().map(|fields| this(finding, fields)).collect();
-            let found = self.outcomes(finding, &trials)?;
-            Ok::<_, Stopped>(found.into_iter().map(|status| status == Some(wanted)).collect())
+            let questions: Vec<(usize, PutBack)> =
+                trials.iter().map(|fields| (0, this(&one.finding, fields))).collect();
+            let found = self.outcomes(std::slice::from_ref(one), &questions)?;
+            Ok::<_, Stopped>(found.into_iter().map(|status| status == wanted).collect())
         })?;
         fewest.reverse();
-        Ok(if fewest.is_empty() { None } else { proven(fewest) })
+        Ok(fewest)
     }
 
-    /// What the finding's test comes to with each of these put back after the others.
-    pub(crate) fn outcomes(&mut self, finding: &Finding, put_back: &[PutBack]) -> Result<Vec<Option<Status>>, Stopped> {
-        let trial = |put_back: &PutBack| Trial {
-            before: finding.others().to_vec(),
-            put_back: put_back.clone(),
-            last: Some(finding.test.clone()),
-        };
-        let trials: Vec<Trial> = put_back.iter().map(trial).collect();
+    /// What the tests of findings come to with these fields put back after the others.
+    fn outcomes(&mut self, open: &[Open], questions: &[(usize, PutBack)]) -> Result<Vec<Option<Status>>, Stopped> {
+        let trials: Vec<Trial> = questions
+            .iter()
+            .map(|(at, put_back)| Trial {
+                before: open[*at].finding.others().to_vec(),
+                put_back: put_back.clone(),
+                last: Some(open[*at].finding.test.clone()),
+            })
+            .collect();
         Ok(self.try_all(&trials)?.into_iter().map(status_of).collect())
     }
 
@@ -132,9 +204,8 @@ fn after_others(finding: &Finding) -> (Status, Status) {
     }
 }
 
-/// The outcome that an experiment with the right fields has.
-fn wanted(finding: &Finding) -> Status {
-    finding.outcome.counter
+fn proven(field: &str) -> Cause {
+    Cause { certainty: Certainty::Proven, fields: vec![field.to_owned()] }
 }
 
 /// The experiment that shows whether these fields are enough.

@@ -75,20 +75,32 @@ impl Session<'_, '_> {
     // ---- other lists that do the same
 
     fn find_alternatives(&mut self) -> Result<(), Stopped> {
+        let mut lists: Vec<(usize, Vec<Test>)> = Vec::new();
         for number in 0..self.findings.len() {
-            let finding = self.findings[number].clone();
+            let finding = &self.findings[number];
             let Some(test) = self.evidence.test(&finding.test).filter(|&test| self.is_trusted(test)) else { continue };
-            if is_of_disturbed(&finding) {
+            if is_of_disturbed(finding) {
                 continue;
             }
             let others = self.numbers(finding.others());
-            let lists = match others[..] {
+            let found = match others[..] {
                 [_] => self.other_singles(test, &others),
                 _ => self.other_lists(test, &others)?,
             };
-            let (alike, different) = self.by_cause(&finding, lists)?;
-            self.findings[number].alternatives = alike.iter().map(|list| self.names(list)).collect();
-            self.add_other_cause(&finding, test, different)?;
+            lists.extend(found.into_iter().map(|list| (number, list)));
+        }
+        let is_alike = self.have_same_cause(&lists)?;
+        let mut different: BTreeMap<usize, Vec<Vec<Test>>> = BTreeMap::new();
+        for ((number, list), is_alike) in lists.into_iter().zip(is_alike) {
+            if is_alike {
+                let named = self.names(&list);
+                self.findings[number].alternatives.push(named);
+            } else {
+                different.entry(number).or_default().push(list);
+            }
+        }
+        for (number, lists) in different {
+            self.add_other_cause(number, lists)?;
         }
         Ok(())
     }
@@ -133,52 +145,60 @@ impl Session<'_, '_> {
         Ok(lists.into_iter().zip(changes).filter(|(_, changes)| *changes).map(|(list, _)| list).collect())
     }
 
-    /// Lists that do the same through the same fields, and those that do it through others.
-    #[expect(clippy::type_complexity, reason = "two lists of lists")]
-    fn by_cause(
-        &mut self,
-        finding: &Finding,
-        lists: Vec<Vec<Test>>,
-    ) -> Result<(Vec<Vec<Test>>, Vec<Vec<Test>>), Stopped> {
-        if finding.cause.certainty != Certainty::Proven || finding.role == Role::Brittle {
-            return Ok((lists, Vec::new()));
-        }
-        let trials: Vec<Trial> = lists
+    /// Of each list that does the same as a finding's, whether it does so through the same fields.
+    fn have_same_cause(&mut self, lists: &[(usize, Vec<Test>)]) -> Result<Vec<bool>, Stopped> {
+        let is_proven =
+            |finding: &Finding| finding.cause.certainty == Certainty::Proven && finding.role == Role::Victim;
+        let asked: Vec<&(usize, Vec<Test>)> =
+            lists.iter().filter(|(number, _)| is_proven(&self.findings[*number])).collect();
+        let trials: Vec<Trial> = asked
             .iter()
-            .map(|list| Trial {
+            .map(|(number, list)| Trial {
                 before: self.names(list),
-                put_back: PutBack::Only(finding.cause.fields.clone()),
-                last: Some(finding.test.clone()),
+                put_back: PutBack::Only(self.findings[*number].cause.fields.clone()),
+                last: Some(self.findings[*number].test.clone()),
             })
             .collect();
-        let healed: Vec<bool> = self
-            .try_all(&trials)?
-            .into_iter()
-            .map(|tried| status_of(tried).is_none_or(|status| status == finding.outcome.counter))
-            .collect();
-        let (alike, different): (Vec<_>, Vec<_>) = lists.into_iter().zip(healed).partition(|(_, healed)| *healed);
-        let lists = |some: Vec<(Vec<Test>, bool)>| some.into_iter().map(|(list, _)| list).collect();
-        Ok((lists(alike), lists(different)))
+        let mut tried = self.try_all(&trials)?.into_iter();
+        Ok(lists
+            .iter()
+            .map(|(number, _)| {
+                let finding = &self.findings[*number];
+                if !is_proven(finding) {
+                    return true;
+                }
+                tried.next().and_then(status_of).is_none_or(|status| status == finding.outcome.counter)
+            })
+            .collect())
     }
 
-    /// Another cause of the same test: a finding of its own.
-    fn add_other_cause(&mut self, finding: &Finding, test: Test, mut lists: Vec<Vec<Test>>) -> Result<(), Stopped> {
-        while let Some(list) = lists.first().cloned() {
-            let before = self.findings.len();
+    /// Another cause of the same test: a finding of its own, with the lists that share it.
+    fn add_other_cause(&mut self, number: usize, mut lists: Vec<Vec<Test>>) -> Result<(), Stopped> {
+        const MOST: usize = 4;
+        let Some(test) = self.evidence.test(&self.findings[number].test) else { return Ok(()) };
+        for _ in 0..MOST {
+            if lists.is_empty() || self.unstable.contains(&test) {
+                break;
+            }
+            let new = self.findings.len();
+            let list = lists.remove(0);
             self.confirm_all(&[(test, list)])?;
-            lists.remove(0);
-            if self.findings.len() == before || self.unstable.contains(&test) {
+            if self.findings.len() == new {
                 continue;
             }
-            self.prove_causes(before)?;
-            let other = self.findings[before].clone();
-            if other.cause == finding.cause {
-                self.findings.truncate(before);
+            self.prove_causes(new)?;
+            let name = self.findings[new].test.clone();
+            let cause = self.findings[new].cause.clone();
+            if self.findings[..new].iter().any(|finding| finding.test == name && finding.cause == cause) {
+                self.findings.truncate(new);
                 continue;
             }
-            let (alike, different) = self.by_cause(&other, lists)?;
-            self.findings[before].alternatives = alike.iter().map(|list| self.names(list)).collect();
-            lists = different;
+            let asked: Vec<(usize, Vec<Test>)> = lists.into_iter().map(|list| (new, list)).collect();
+            let is_alike = self.have_same_cause(&asked)?;
+            let (alike, different): (Vec<_>, Vec<_>) =
+                asked.into_iter().zip(is_alike).partition(|(_, is_alike)| *is_alike);
+            self.findings[new].alternatives = alike.iter().map(|((_, list), _)| self.names(list)).collect();
+            lists = different.into_iter().map(|((_, list), _)| list).collect();
         }
         Ok(())
     }
@@ -203,18 +223,24 @@ impl Session<'_, '_> {
             for number in numbers {
                 let Some(test) = self.evidence.test(&self.findings[number].test) else { continue };
                 let candidates = known.clone().unwrap_or_else(|| writers.iter().copied().collect());
-                let cleaners = self.cleaners_of(test, &polluters, candidates)?;
+                let cleaners = self.cleaners_of(test, &polluters, candidates, known.is_none())?;
                 self.findings[number].cleaners = self.names(&cleaners);
                 // What cleans nothing for the first of them is not tried for the others.
-                if !cleaners.is_empty() {
-                    known.get_or_insert(cleaners);
-                }
+                known.get_or_insert(cleaners);
             }
         }
         Ok(())
     }
 
-    fn cleaners_of(&mut self, test: Test, polluters: &[Test], candidates: Vec<Test>) -> Result<Vec<Test>, Stopped> {
+    /// Those of the candidates that, between the polluters and the test, leave it as it is alone. The first of a cause are
+    /// also seen to do so in fresh JVMs.
+    fn cleaners_of(
+        &mut self,
+        test: Test,
+        polluters: &[Test],
+        candidates: Vec<Test>,
+        is_first: bool,
+    ) -> Result<Vec<Test>, Stopped> {
         let (way, most) = self.trusted_way(test);
         let evidence = self.evidence;
         let mut cleaners: Vec<Test> = candidates
@@ -231,6 +257,9 @@ impl Session<'_, '_> {
             let mut changes = changes.into_iter();
             cleaners.retain(|_| changes.next() == Some(false));
             cleaners.truncate(MOST_CLEANERS);
+            if !is_first {
+                return Ok(cleaners);
+            }
         }
         let changes = self.changes(test, &cleaned(&cleaners), Way::Fresh)?;
         let mut changes = changes.into_iter();

@@ -33,6 +33,9 @@ final class UntetherActors {
     private static UntetherSlot[] classWritten = new UntetherSlot[256];
     private static int classWrittenCount;
 
+    /** Whether every write is looked at, so that the last one's stack is told. */
+    static boolean isThorough;
+
     /** Set when a thread was started: its thread-locals become a root when the segment ends. */
     static boolean hasNewThreads;
 
@@ -190,6 +193,9 @@ final class UntetherActors {
         int actor = actorOfThread();
         boolean isFirst = slot.writeSegment != segment;
         if (!isFirst && slot.pendingWriter == actor) {
+            if (isThorough) {
+                slot.writeStack = UntetherNative.captureStack();
+            }
             return;
         }
         Object object = slot.owner.get();

@@ -58,6 +58,7 @@ final class UntetherBoundary {
         if (!UntetherHandles.prepare()) {
             UntetherTrace.note("method-handles", "accesses through method handles are not watched on this JDK");
         }
+        UntetherActors.isThorough = UntetherNative.isThorough();
         isReady = true;
     }
 

@@ -78,7 +78,11 @@ final class UntetherNames {
             return null;
         }
         if (!at.layout.isArray) {
-            return nodeText(object, at.layout);
+            // Entries of one bucket hang on each other: what the next one is about is its own key.
+            boolean isNext = at.layout.nameAt(place, false).equals("next");
+            Object next = isNext ? U.getReference(object, place) : null;
+            next = isNext && next == null ? old : next;
+            return next == null ? nodeText(object, at.layout) : nodeText(next, UntetherLayout.of(next.getClass()));
         }
         UntetherObject parent = at.parent;
         if (parent == null || parent.isMirror || !parent.layout.isTransparent || isList(parent.layout.name)) {
