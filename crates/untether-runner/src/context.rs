@@ -1,5 +1,6 @@
 //! Starting JVMs like one that was captured, without its build tool.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -79,6 +80,8 @@ pub struct WorkerContext {
     directory: PathBuf,
     environment: Vec<(String, String)>,
     jar: PathBuf,
+    /// Unique ids of tests that have no class and method.
+    selectors: HashMap<String, String>,
     /// Whether the captured JVM shared the machine's folder for temporary files.
     has_common_folder: bool,
 }
@@ -135,7 +138,8 @@ impl WorkerContext {
             .cloned()
             .collect();
         let class_path = launch.class_path.clone();
-        Ok(WorkerContext { java, options, class_path, directory, environment, jar, has_common_folder })
+        let selectors = launch.selectors.iter().cloned().collect();
+        Ok(WorkerContext { java, options, class_path, directory, environment, jar, selectors, has_common_folder })
     }
 
     pub fn class_path(&self) -> &[String] {
@@ -153,10 +157,19 @@ impl WorkerContext {
             .collect()
     }
 
+    /// The lines of a plan of these tests, as `Worker.java` reads them.
+    pub(crate) fn plan(&self, tests: &[String]) -> String {
+        let line = |test: &String| match self.selectors.get(test) {
+            Some(unique_id) => format!("{test}\t{unique_id}\n"),
+            None => format!("{test}\n"),
+        };
+        tests.iter().map(line).collect()
+    }
+
     /// A JVM that runs the schedule, for being watched.
     pub fn watchable(&self, schedule: &Schedule, scratch: &Path) -> Result<Command, RunnerError> {
         let plan = scratch.join("watched-plan");
-        std::fs::write(&plan, schedule.tests.join("\n") + "\n")
+        std::fs::write(&plan, self.plan(&schedule.tests))
             .map_err(|source| RunnerError::CannotWrite { path: plan.clone(), source })?;
         self.command(&plan, &scratch.join("watched-results"), &scratch.join("watched-temporary"))
     }

@@ -128,7 +128,7 @@ impl Executor {
         let plan = self.scratch.join(format!("plan-{number}"));
         let results = self.scratch.join(format!("results-{number}"));
         let cannot_write = |path: &Path, source| RunnerError::CannotWrite { path: path.to_path_buf(), source };
-        fs::write(&plan, tests.join("\n") + "\n").map_err(|e| cannot_write(&plan, e))?;
+        fs::write(&plan, self.context.plan(tests)).map_err(|e| cannot_write(&plan, e))?;
         let file = File::create(&results).map_err(|e| cannot_write(&results, e))?;
         drop(file);
         let temporary = self.scratch.join(format!("temporary-{number}"));

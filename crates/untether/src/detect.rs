@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use untether_analysis::dependencies;
-use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind};
+use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind, class_of};
 use untether_project::{Config, find_test_classes};
 use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
 use untether_store::{NewRun, Store};
@@ -107,7 +107,7 @@ fn read_order(file: &Path) -> Result<Vec<String>, Error> {
         .filter(|line| !line.is_empty() && !line.starts_with("//"))
         .map(str::to_owned)
         .collect();
-    if let Some(bad) = lines.iter().find(|line| line.split('#').count() > 2 || line.contains(char::is_whitespace)) {
+    if let Some(bad) = lines.iter().find(|line| class_of(line).contains(char::is_whitespace) || line.ends_with('#')) {
         return Err(Error::Usage(format!(
             "the order file {} has the line '{bad}', which is neither pkg.Class nor pkg.Class#method",
             file.display()

@@ -154,88 +154,70 @@ final class UntetherBoundary {
     // ---- the JUnit Platform
 
     private static void platformNode(Object descriptor) throws Throwable {
-        if ((Boolean) call(descriptor, "isTest")) {
-            testStarted(platformId(descriptor), displayName(descriptor));
+        if (UntetherNames.isTest(descriptor)) {
+            platformTest(descriptor);
+        }
+    }
+
+    private static void platformTest(Object descriptor) throws Throwable {
+        if (openTest != null) {
+            return;
+        }
+        UntetherNames names = new UntetherNames(descriptor, null);
+        String selector = names.selector();
+        testStarted(names.test(), (String) call(descriptor, "getDisplayName"));
+        if (selector != null) {
+            select(names.method(), selector);
+        }
+    }
+
+    /** Says by which unique id a test can be run again that has no class and method. */
+    private static void select(String test, String uniqueId) {
+        enter();
+        try {
+            UntetherTrace.selector(test, uniqueId);
+        } finally {
+            UntetherLock.exit();
         }
     }
 
     private static void platformStarted(Object descriptor) throws Throwable {
-        if ((Boolean) call(descriptor, "isTest")) {
-            testStarted(platformId(descriptor), displayName(descriptor));
+        if (UntetherNames.isTest(descriptor)) {
+            platformTest(descriptor);
         } else {
-            String name = platformClass(descriptor);
-            if (name != null) {
-                classStarted(name);
-            }
+            classStarted(platformClass(descriptor));
         }
     }
 
     private static void platformFinished(Object descriptor, Object result) throws Throwable {
         String outcome = call(result, "getStatus").toString();
-        Object thrown = optional(call(result, "getThrowable"));
+        Object thrown = ((java.util.Optional<?>) call(result, "getThrowable")).orElse(null);
         int code = outcome.equals("SUCCESSFUL") ? PASSED : outcome.equals("ABORTED") ? ABORTED : FAILED;
-        if ((Boolean) call(descriptor, "isTest")) {
-            String id = platformId(descriptor);
-            if (code != PASSED) {
-                failed(id, code, (Throwable) thrown);
-            }
-            testFinished(id);
+        boolean isTest = UntetherNames.isTest(descriptor);
+        String name = isTest ? new UntetherNames(descriptor, null).test() : platformClass(descriptor);
+        if (name == null) {
             return;
         }
-        String name = platformClass(descriptor);
-        if (name != null) {
-            if (code != PASSED) {
-                failed(name, code, (Throwable) thrown);
-            }
+        if (code != PASSED) {
+            failed(name, code, (Throwable) thrown);
+        }
+        if (isTest) {
+            testFinished(name);
+        } else {
             classFinished(name);
         }
     }
 
     private static void platformSkipped(Object descriptor, String reason) throws Throwable {
-        if ((Boolean) call(descriptor, "isTest")) {
-            skipped(platformId(descriptor), reason);
+        if (UntetherNames.isTest(descriptor)) {
+            skipped(new UntetherNames(descriptor, null).test(), reason);
         }
     }
 
-    private static String displayName(Object descriptor) throws Throwable {
-        return (String) call(descriptor, "getDisplayName");
-    }
-
-    /** The class that a container stands for; null for engines, methods and dynamic containers. */
+    /** The class or file that a container stands for; null for engines, methods and dynamic containers. */
     private static String platformClass(Object descriptor) throws Throwable {
-        Object source = optional(call(descriptor, "getSource"));
-        return isNamed(source, "ClassSource") ? (String) call(source, "getClassName") : null;
-    }
-
-    private static String platformId(Object descriptor) throws Throwable {
-        Object source = optional(call(descriptor, "getSource"));
-        String uniqueId = call(descriptor, "getUniqueId").toString();
-        if (uniqueId.startsWith("[engine:junit-vintage]")) {
-            String method = (String) call(descriptor, "getLegacyReportingName");
-            if (isNamed(source, "MethodSource") || isNamed(source, "ClassSource")) {
-                int parameters = method.indexOf('(');
-                method = parameters > 0 ? method.substring(0, parameters) : method;
-                return call(source, "getClassName") + "#" + method;
-            }
-        }
-        Object methodHolder = descriptor;
-        while (methodHolder != null && !isNamed(source, "MethodSource")) {
-            methodHolder = optional(call(methodHolder, "getParent"));
-            source = methodHolder == null ? null : optional(call(methodHolder, "getSource"));
-        }
-        if (source == null) {
-            return uniqueId;
-        }
-        StringBuilder id = new StringBuilder();
-        id.append(call(source, "getClassName")).append('#').append(call(source, "getMethodName"));
-        // Invocations of one method are numbered in the last segments: [test-template-invocation:#2].
-        int from = uniqueId.indexOf("/[test-template:");
-        from = from < 0 ? uniqueId.indexOf("/[test-factory:") : from;
-        for (int at = from < 0 ? -1 : uniqueId.indexOf(":#", from); at >= 0; at = uniqueId.indexOf(":#", at + 1)) {
-            int end = uniqueId.indexOf(']', at);
-            id.append('[').append(uniqueId, at + 2, end < 0 ? uniqueId.length() : end).append(']');
-        }
-        return id.toString();
+        UntetherNames names = new UntetherNames(descriptor, null);
+        return names.isOwner() ? names.owner() : null;
     }
 
     /** Jupiter made a test instance: outside of a test it will serve several of them. */
@@ -512,14 +494,6 @@ final class UntetherBoundary {
     }
 
     // ---- reflection
-
-    private static boolean isNamed(Object object, String simpleName) {
-        return object != null && object.getClass().getName().endsWith("." + simpleName);
-    }
-
-    private static Object optional(Object maybe) {
-        return ((java.util.Optional<?>) maybe).orElse(null);
-    }
 
     private static Object field(Object object, String name) throws Throwable {
         Field field = object.getClass().getDeclaredField(name);

@@ -15,6 +15,7 @@ final class UntetherTrace {
     static final int NOTE = 8;
     static final int STARTED = 9;
     static final int PROPERTY = 10;
+    static final int SELECTOR = 11;
 
     private static final int FLUSH_AT = 1 << 16;
 
@@ -62,6 +63,13 @@ final class UntetherTrace {
         begin(PROPERTY);
         string(name);
         string(value);
+        end();
+    }
+
+    static void selector(String test, String uniqueId) {
+        begin(SELECTOR);
+        string(test);
+        string(uniqueId);
         end();
     }
 
