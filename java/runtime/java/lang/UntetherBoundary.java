@@ -46,6 +46,9 @@ final class UntetherBoundary {
     private static String trace;
     private static boolean hasSaidSequential;
 
+    /** What Spock has made for the features of a specification to share, before it says that it starts. */
+    private static Object sharedInstance;
+
     private UntetherBoundary() {}
 
     /** Called by the agent once the VM is up. */
@@ -144,7 +147,11 @@ final class UntetherBoundary {
                 failed(junit3(first), FAILED, (Throwable) second);
                 break;
             case 17:
-                instanceCreated(first);
+                java.util.List<?> instances = (java.util.List<?>) first;
+                instanceCreated(instances.get(instances.size() - 1));
+                break;
+            case 19:
+                sharedInstance = first;
                 break;
             default:
                 break;
@@ -220,13 +227,11 @@ final class UntetherBoundary {
         return names.isOwner() ? names.owner() : null;
     }
 
-    /** Jupiter made a test instance: outside of a test it will serve several of them. */
-    private static void instanceCreated(Object instances) throws Throwable {
+    /** A test instance was made: outside of a test it will serve several of them. */
+    private static void instanceCreated(Object instance) {
         if (openTest != null || classRun == null || !isActive) {
             return;
         }
-        java.util.List<?> list = (java.util.List<?>) instances;
-        Object instance = list.get(list.size() - 1);
         String name = instance.getClass().getName() + ".this";
         enter();
         try {
@@ -288,6 +293,10 @@ final class UntetherBoundary {
             }
         }
         classRun = new ClassRun(name, actor, classRun);
+        if (sharedInstance != null && sharedInstance.getClass().getName().equals(name)) {
+            instanceCreated(sharedInstance);
+        }
+        sharedInstance = null;
     }
 
     /** A null name closes the innermost class: the framework left it with an exception. */
