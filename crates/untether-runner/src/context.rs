@@ -5,28 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use untether_model::{Launch, Schedule};
+use untether_wire::{ends_options, module_entries, takes_value};
 
 use crate::error::RunnerError;
 use crate::worker::write_jar;
 
-/// Options whose value is the next argument.
-const WITH_VALUE: &[&str] = &[
-    "-cp",
-    "-classpath",
-    "--class-path",
-    "-p",
-    "--module-path",
-    "--upgrade-module-path",
-    "--add-modules",
-    "--add-exports",
-    "--add-opens",
-    "--add-reads",
-    "--patch-module",
-    "--limit-modules",
-    "--enable-native-access",
-];
-
-/// Of these, the class path is passed anew.
+/// Options that are passed anew, each with the argument after it.
 const CLASS_PATH: &[&str] = &["-cp", "-classpath", "--class-path"];
 
 /// Properties that every JVM sets by itself, or that belong to the build tool's own launcher: these, and all that
@@ -62,6 +46,7 @@ const OWN_PREFIXES: &[&str] = &[
     "sun.",
     "surefire.",
     "untether.",
+    "org.gradle.",
 ];
 
 /// Options that make sense for one JVM only: debuggers and remote management wait at a port.
@@ -142,8 +127,10 @@ impl WorkerContext {
         Ok(WorkerContext { java, options, class_path, directory, environment, jar, selectors, has_common_folder })
     }
 
-    pub fn class_path(&self) -> &[String] {
-        &self.class_path
+    /// The folders and jars that classes come from: those of the class path and of the module path.
+    pub fn code(&self) -> Vec<String> {
+        let modules = module_entries(&self.options).into_iter().map(|entry| self.directory.join(entry));
+        self.class_path.iter().cloned().chain(modules.map(|path| path.display().to_string())).collect()
     }
 
     /// What decides, besides classes, what a test comes to: the JVM's options, and what it takes from the environment.
@@ -214,7 +201,7 @@ fn options(arguments: &[String]) -> Vec<String> {
     let mut options = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        if argument == "-jar" || argument == "-m" || argument == "--module" || !argument.starts_with(['-', '@']) {
+        if ends_options(argument) {
             break;
         }
         if CLASS_PATH.contains(&argument.as_str()) {
@@ -226,7 +213,7 @@ fn options(arguments: &[String]) -> Vec<String> {
             continue;
         }
         options.push(argument.clone());
-        if WITH_VALUE.contains(&argument.as_str()) {
+        if takes_value(argument) {
             options.extend(rest.next().cloned());
         }
     }

@@ -96,8 +96,18 @@ pub const HOOKS: &[Hook] = &[
     hook(PARENT_RUNNER, "setScheduler", "(Lorg/junit/runners/model/RunnerScheduler;)V", Moment::Scheduler, 0),
 ];
 
-/// Launchers, engines and runners of test frameworks, and build tools: hooked, but their own state is not
-/// tracked. What they offer to tests (assertions, rules, matchers) is woven like any other library, as it
+/// Build tools inside the test JVM, ourselves among them: neither is their state tracked, nor what their objects refer to
+/// (loggers that they replace, streams that they capture).
+pub const BUILD_TOOL_PREFIXES: &[&str] = &[
+    "org/apache/maven/surefire/",
+    "org/apache/maven/plugin/surefire/",
+    "org/gradle/",
+    "worker/org/gradle/",
+    "com/intellij/rt/",
+    "untether/",
+];
+
+/// Launchers, engines and runners of test frameworks: hooked, but their own state is not tracked. What they offer to tests (assertions, rules, matchers) is woven like any other library, as it
 /// reads the tests' state.
 pub const FRAMEWORK_PREFIXES: &[&str] = &[
     "org/junit/platform/",
@@ -130,17 +140,16 @@ pub const FRAMEWORK_PREFIXES: &[&str] = &[
     "io/kotest/framework/",
     "io/kotest/mpp/",
     "io/kotest/runner/",
-    "org/apache/maven/surefire/",
-    "org/apache/maven/plugin/surefire/",
-    "org/gradle/",
-    "worker/org/gradle/",
-    "com/intellij/rt/",
-    "untether/",
 ];
 
-/// Whether the class belongs to a framework.
+/// Whether the class belongs to a framework or a build tool.
 pub fn is_framework(class: &[u8]) -> bool {
-    FRAMEWORK_PREFIXES.iter().any(|prefix| class.starts_with(prefix.as_bytes()))
+    is_build_tool(class) || FRAMEWORK_PREFIXES.iter().any(|prefix| class.starts_with(prefix.as_bytes()))
+}
+
+/// Whether the class belongs to a build tool.
+pub fn is_build_tool(class: &[u8]) -> bool {
+    BUILD_TOOL_PREFIXES.iter().any(|prefix| class.starts_with(prefix.as_bytes()))
 }
 
 /// The hooks of one class.

@@ -143,7 +143,7 @@ fn refine_jvm(
     display: &mut RefineDisplay,
 ) -> Result<Option<Stopped>, Error> {
     let context = WorkerContext::new(&detection.launch, folder)?;
-    let fingerprints = Fingerprints::read(context.class_path());
+    let fingerprints = Fingerprints::read(&context.code());
     let evidence = Evidence::new(detection);
     // What a test comes to also depends on the JVM.
     let jvm = key(&(&detection.launch.java_version, context.settings()));
