@@ -85,6 +85,7 @@ pub const HOOKS: &[Hook] = &[
         Moment::Entry,
         19,
     ),
+    hook("org/testng/TestNG", "run", "()V", Moment::Entry, 20),
     hook("java/lang/Thread", "start", "()V", Moment::Entry, 18),
     hook(
         "org/junit/jupiter/engine/config/DefaultJupiterConfiguration",

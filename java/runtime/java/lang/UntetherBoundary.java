@@ -45,6 +45,7 @@ final class UntetherBoundary {
     private static String message;
     private static String trace;
     private static boolean hasSaidSequential;
+    private static boolean hasCheckedOrder;
 
     /** What Spock has made for the features of a specification to share, before it says that it starts. */
     private static Object sharedInstance;
@@ -113,6 +114,7 @@ final class UntetherBoundary {
                 platformSkipped(first, (String) second);
                 break;
             case 5:
+                checkOrder(self);
                 classStarted(className(call(self, "getDescription")));
                 break;
             case 6:
@@ -137,6 +139,7 @@ final class UntetherBoundary {
                 skipped(idOf(first), "");
                 break;
             case 13:
+                checkOrder(self);
                 testStarted(junit3(first), "");
                 break;
             case 14:
@@ -152,6 +155,9 @@ final class UntetherBoundary {
                 break;
             case 19:
                 sharedInstance = first;
+                break;
+            case 20:
+                testNgStarted();
                 break;
             default:
                 break;
@@ -262,6 +268,32 @@ final class UntetherBoundary {
             // Adapters of JUnit 4 tests and decorators announce nothing of their own.
             return null;
         }
+    }
+
+    /**
+     * JUnit before 4.11 takes methods as reflection lists them. The JVM lists them by where in memory their names happen
+     * to lie, which is another place in every JVM with other options, or with an agent.
+     */
+    private static void checkOrder(Object framework) {
+        if (hasCheckedOrder) {
+            return;
+        }
+        hasCheckedOrder = true;
+        try {
+            Class.forName("org.junit.internal.MethodSorter", false, framework.getClass().getClassLoader());
+        } catch (ClassNotFoundException old) {
+            UntetherTrace.note("order", "JUnit before 4.11 runs the methods of a class in the order of reflection");
+        }
+    }
+
+    /** TestNG's own runner; what an engine of the JUnit Platform runs with it is announced there. */
+    private static void testNgStarted() {
+        for (StackTraceElement caller : new Throwable().getStackTrace()) {
+            if (caller.getClassName().startsWith("org.junit.platform.")) {
+                return;
+            }
+        }
+        UntetherTrace.note("testng", "tests of TestNG are not watched");
     }
 
     // ---- what the reports amount to
