@@ -61,6 +61,7 @@ fn shared_names(source: &Path, out: &Path) -> PathBuf {
     println!("cargo::rerun-if-changed={}", source.display());
     let text = fs::read_to_string(source).expect("java/shared is part of the repository");
     let copy = out.join("../UntetherNames.java");
-    fs::write(&copy, text.replace("package untether;", "package java.lang;")).expect("cargo's output folder is writable");
+    fs::write(&copy, text.replace("package untether;", "package java.lang;"))
+        .expect("cargo's output folder is writable");
     copy
 }

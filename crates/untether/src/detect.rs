@@ -129,7 +129,8 @@ const TESTNG: &str = "these are tests of TestNG, whose own runner untether neith
 fn has_testng(class_path: &str) -> bool {
     let is_testng = |entry: &str| {
         let version = entry.rsplit('/').next().and_then(|name| name.strip_prefix("testng"));
-        let is_version = |rest: &str| rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+        let is_version =
+            |rest: &str| rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
         version.is_some_and(|rest| rest == ".jar" || is_version(rest))
     };
     class_path.split(':').any(is_testng)

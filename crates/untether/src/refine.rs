@@ -178,6 +178,7 @@ fn refine_jvm(
         ] {
             kept.extend(known.iter().filter(|test| names.contains(test) && !targets.contains(*test)).cloned());
         }
+        result.unrunnable.clone_from(&previous.unrunnable);
     }
     if targets.as_ref().is_some_and(BTreeSet::is_empty) {
         return Ok(None);
@@ -192,12 +193,14 @@ fn refine_jvm(
         fingerprinted: &fingerprinted,
         occurrences: HashMap::new(),
         cost: Cost::default(),
+        unrunnable: BTreeMap::new(),
         display,
     };
     let asked_for =
         Request { strategy: request.strategy.clone(), reference_runs: request.reference_runs.into(), targets };
     let refinement = refine::refine(&evidence, &asked_for, &mut oracle);
     let cost = oracle.cost;
+    result.unrunnable.append(&mut oracle.unrunnable);
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;
     for mut finding in refinement.findings {
@@ -279,6 +282,8 @@ struct Jvms<'j> {
     /// How often each schedule has been asked for in this refinement.
     occurrences: HashMap<String, usize>,
     cost: Cost,
+    /// Why tests could not be run as asked, and which.
+    unrunnable: BTreeMap<String, BTreeSet<String>>,
     display: &'j mut RefineDisplay,
 }
 
@@ -324,7 +329,15 @@ impl Oracle for Jvms<'_> {
             (Ok(Execution::OutOfTime), None) => Err(Stopped::OutOfTime),
             (Ok(Execution::Ended(())), None) => {
                 let all: Option<Vec<Observation>> = found.into_iter().collect();
-                all.ok_or_else(|| failed("a schedule was not run".to_owned()))
+                let all = all.ok_or_else(|| failed("a schedule was not run".to_owned()))?;
+                for (schedule, observation) in schedules.iter().zip(&all) {
+                    for (test, verdict) in schedule.tests.iter().zip(&observation.verdicts) {
+                        if verdict.status == Status::Missing && !verdict.message.is_empty() {
+                            self.unrunnable.entry(verdict.message.clone()).or_default().insert(test.clone());
+                        }
+                    }
+                }
+                Ok(all)
             }
         }
     }
@@ -368,6 +381,13 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
             let count = view::count(names.len(), "test", "tests");
             eprintln!("untether: note: {count} {text}: {}{more}", shown.join(", "));
         }
+    }
+    for (reason, tests) in &result.unrunnable {
+        let names: Vec<&str> = tests.iter().map(String::as_str).collect();
+        let count = view::count(names.len(), "test", "tests");
+        let all = if names.len() > 5 { "; 'untether doctor' names all" } else { "" };
+        let shown = names[..names.len().min(5)].join(", ");
+        eprintln!("untether: note: {count} could not be run in every order ({reason}): {shown}{all}");
     }
     if !result.is_complete
         && let Some(budget) = budget

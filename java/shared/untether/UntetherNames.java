@@ -106,6 +106,11 @@ final class UntetherNames {
         return holder >= 0;
     }
 
+    /** The engine, if it tells the Platform of no test before it runs; otherwise null. */
+    String wholeEngine() {
+        return is(engine, WHOLE) ? engine : null;
+    }
+
     /** The unique id of the node that can be run by itself; null where class and method name it. */
     String selector() throws ReflectiveOperationException {
         return holder < 0 || is(engine, BY_METHOD) || is(engine, WHOLE) ? null : uniqueId(path.get(holder));

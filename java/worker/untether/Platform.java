@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -24,6 +25,9 @@ final class Platform {
 
     /** The execution's plan, which knows what stands above a test. */
     private Object plan;
+
+    /** Those tests that engines offered. */
+    private final Set<String> found = new HashSet<>();
 
     /** What can be run by itself, by unique id, with its name. */
     private final Map<String, String> named = new HashMap<>();
@@ -79,7 +83,13 @@ final class Platform {
         Object filters = java.lang.reflect.Array.newInstance(anyFilter, 1);
         java.lang.reflect.Array.set(filters, 0, orderFilter(tests));
         builderType.getMethod("filters", filters.getClass()).invoke(builder, filters);
+        found.clear();
         execute(builderType, builder);
+        for (String test : tests) {
+            if (test.indexOf('#') >= 0 && !found.contains(test)) {
+                results.missing(test, "its engine does not find it by itself");
+            }
+        }
     }
 
     /** The methods of that name, or the whole class where the test is none: what is not asked for is left out later. */
@@ -178,6 +188,7 @@ final class Platform {
         if (names.hasHolder()) {
             // Siblings of equal names are told apart while they are all there.
             String test = named.computeIfAbsent(names.holderId(), unknown -> methodOf(names));
+            found.add(test);
             return tests.contains(test);
         }
         Class<?> type = type("org.junit.platform.engine.TestDescriptor");

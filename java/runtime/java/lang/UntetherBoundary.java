@@ -46,6 +46,7 @@ final class UntetherBoundary {
     private static String trace;
     private static boolean hasSaidSequential;
     private static boolean hasCheckedOrder;
+    private static boolean hasSaidWhole;
 
     /** What Spock has made for the features of a specification to share, before it says that it starts. */
     private static Object sharedInstance;
@@ -181,6 +182,11 @@ final class UntetherBoundary {
         testStarted(names.test(), (String) call(descriptor, "getDisplayName"));
         if (selector != null) {
             select(names.method(), selector);
+        }
+        if (names.wholeEngine() != null && !hasSaidWhole) {
+            hasSaidWhole = true;
+            UntetherTrace.note("engine", names.wholeEngine()
+                    + " tells of its tests only while they run: 'untether refine' runs each of its classes as a whole");
         }
     }
 
