@@ -1,7 +1,7 @@
 //! Argument files of the `java` launcher (`@file`), which build tools write and remove: taken in while they are there.
 //!
 //! Follows the launcher's own rules (JDK tools reference, "java Command-Line Argument Files"): words are separated by
-//! white space, quotes keep it, a backslash escapes within quotes and continues a line at its end, `#` starts a comment.
+//! white space, quotes keep it, a backslash within quotes escapes and, at its end, continues a line; `#` starts a comment.
 //! Only options come from files: the first argument that is none is the main class, and what follows it is left alone.
 
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) fn expanded(arguments: Vec<String>, directory: &Path) -> Vec<String> 
             // Two of them stand for one, and no file.
             Some(escaped) if escaped.starts_with('@') => vec![escaped.to_owned()],
             Some(file) => match fs::read(directory.join(file)) {
-                Ok(bytes) => words(&String::from_utf8_lossy(&bytes)),
+                Ok(bytes) => words(&String::from_utf8_lossy(&bytes), true),
                 Err(_) => vec![argument],
             },
             None => vec![argument],
@@ -42,30 +42,19 @@ pub(crate) fn expanded(arguments: Vec<String>, directory: &Path) -> Vec<String> 
     found
 }
 
-/// The words of an argument file.
-fn words(text: &str) -> Vec<String> {
+/// The words of an argument file or, without escapes, of a variable.
+fn words(text: &str, has_escapes: bool) -> Vec<String> {
     let mut found = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         match (character, quote) {
-            ('\\', Some(_)) => match characters.next() {
-                Some('\n') => skip_indent(&mut characters),
-                Some('\r') => {
-                    characters.next_if_eq(&'\n');
-                    skip_indent(&mut characters);
-                }
+            ('\\', Some(_)) if has_escapes => match characters.next() {
+                Some('\n' | '\r') => skip_indent(&mut characters),
                 Some(escaped) => word.get_or_insert_default().push(unescaped(escaped)),
                 None => {}
             },
-            // Outside of quotes, it only continues a line.
-            ('\\', None) if matches!(characters.peek(), Some('\n' | '\r')) => {
-                if characters.next() == Some('\r') {
-                    characters.next_if_eq(&'\n');
-                }
-                skip_indent(&mut characters);
-            }
             // What is not closed ends with its line.
             ('\n' | '\r', Some(_)) => {
                 quote = None;
@@ -77,7 +66,7 @@ fn words(text: &str) -> Vec<String> {
                 word.get_or_insert_default();
             }
             ('#', None) => while characters.next_if(|&next| next != '\n' && next != '\r').is_some() {},
-            (_, None) if character.is_ascii_whitespace() || character == '\u{b}' => found.extend(word.take()),
+            (_, None) if character.is_ascii_whitespace() => found.extend(word.take()),
             _ => word.get_or_insert_default().push(character),
         }
     }
@@ -86,7 +75,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn skip_indent(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    while characters.next_if(|next| matches!(next, ' ' | '\t' | '\u{c}')).is_some() {}
+    while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
 }
 
 fn unescaped(character: char) -> char {
@@ -101,8 +90,7 @@ fn unescaped(character: char) -> char {
 
 /// What a variable with options (`JDK_JAVA_OPTIONS`) amounts to, where argument files are among them.
 pub(crate) fn of_variable(value: &str, directory: &Path) -> Option<Vec<String>> {
-    // Quotes keep white space there as well; a backslash means nothing, so it is not taken for an escape.
-    let words = words(&value.replace('\\', "\\\\"));
+    let words = words(value, false);
     words.iter().any(|word| word.starts_with('@')).then(|| expanded(words, directory))
 }
 
@@ -112,11 +100,11 @@ mod tests {
 
     #[test]
     fn words_are_those_of_the_launcher() {
-        let text = "# options\n-Xmx1g   -ea\t--module-path \"/a b/c\":d # and so on\n-Dx='it is\\tso'\n-Dy=a\\\n   b -Dz=c\\d\n\"one \\\n   word\"\n''";
+        let text = "# options\n-Xmx1g   -ea\t--module-path \"/a b/c\":d # and so on\n-Dx='it is\\tso'\n-Dz=c\\d \\\n\"one \\\n   word\"\n''";
         let expected =
-            ["-Xmx1g", "-ea", "--module-path", "/a b/c:d", "-Dx=it is\tso", "-Dy=ab", "-Dz=c\\d", "one word", ""];
-        assert_eq!(words(text), expected);
-        assert_eq!(words("-a\r\n-b\\\r\n -c 'open\n-d"), ["-a", "-b-c", "open", "-d"]);
+            ["-Xmx1g", "-ea", "--module-path", "/a b/c:d", "-Dx=it is\tso", "-Dz=c\\d", "\\", "one word", ""];
+        assert_eq!(words(text, true), expected);
+        assert_eq!(words("-a\r\n'-b\\\r\n -c' 'open\n-d", true), ["-a", "-b-c", "open", "-d"]);
     }
 
     #[test]
@@ -132,7 +120,7 @@ mod tests {
         check("@missing -ea @@x", "@missing -ea @x");
         check("--disable-@files @options Main", "--disable-@files @options Main");
         check("-cp @options Main", "-cp -cp a:b --add-opens x/y=z Main");
-        assert_eq!(of_variable("-ea -Dx='a b' @options", &folder).unwrap()[..2], ["-ea", "-Dx=a b"]);
+        assert_eq!(of_variable("-ea -Dx='a\\b c' @options", &folder).unwrap()[..2], ["-ea", "-Dx=a\\b c"]);
         assert_eq!(of_variable("-ea", &folder), None);
         fs::remove_dir_all(&folder).unwrap();
     }

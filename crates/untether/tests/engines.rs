@@ -131,7 +131,7 @@ fn what_was_started_from_an_argument_file_can_be_started_again() {
     let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
     let classes = folder.join("test classes");
     compile(&home, &libraries, &java_files(&repository().join("fixtures/refine/junit4_methods")), &classes);
-    let options = format!("# options\n-ea -Dgreeting='good day'\n-cp \\\n  \"{}:{libraries}\"\n", classes.display());
+    let options = format!("# options\n-ea -Dgreeting='good day'\n-cp \"{}:\\\n  {libraries}\"\n", classes.display());
     std::fs::write(folder.join("kept"), options).unwrap();
     let test_class = "refine.junit4_methods.OrderTest";
     assert!(classes.join(test_class.replace('.', "/")).with_extension("class").exists());
