@@ -40,9 +40,12 @@ pub(crate) fn load(vm: *mut JavaVM, options_path: &str) -> Result<(), LoadError>
     }
     let jvmti = Jvmti::new(env.cast::<jvmtiEnv>());
     let property = |name: &str| jvmti.system_property(name).unwrap_or_default();
-    trace.frame(&Frame::Launch(launch::capture(property("java.vm.version"), &property("java.class.path"))));
+    let launched = launch::capture(property("java.vm.version"), &property("java.class.path"));
+    let mut code = vec![property("java.class.path")];
+    code.extend(untether_wire::module_entries(&launched.arguments));
+    trace.frame(&Frame::Launch(launched));
     let agent = Agent {
-        shapes: Shapes::new(&property("java.home"), property("java.class.path")),
+        shapes: Shapes::new(&property("java.home"), code.join(":")),
         hash_shift: hash_shift(&property("java.vm.specification.version")),
         tables: reserve_tables().ok_or(LoadError)?,
         jvmti,

@@ -4,23 +4,34 @@ use std::fs;
 
 use untether_wire::LaunchFrame;
 
-use crate::class_path;
+use crate::{arguments, class_path};
+
+/// The variable from which the `java` launcher takes options.
+const JDK_OPTIONS: &str = "JDK_JAVA_OPTIONS";
 
 /// The command line as given by whoever started us, without what we inject.
 pub(crate) fn capture(java_version: String, class_path: &str) -> LaunchFrame {
-    let arguments: Vec<String> = split(&fs::read("/proc/self/cmdline").unwrap_or_default());
+    let given: Vec<String> = split(&fs::read("/proc/self/cmdline").unwrap_or_default());
+    let is_ours = |argument: &str| argument.starts_with("-agentpath:") && argument.contains("libuntether_agent");
+    let given = given.into_iter().skip(1).filter(|argument| !is_ours(argument)).collect();
+    let folder = std::env::current_dir().unwrap_or_default();
+    let mut arguments = arguments::expanded(given, &folder);
+    let mut environment: Vec<(String, String)> = std::env::vars_os()
+        .map(|(k, v)| (k.to_string_lossy().into_owned(), v.to_string_lossy().into_owned()))
+        .collect();
+    // The launcher puts these before the others. They stay where they are unless a file is among them.
+    if let Some(at) = environment.iter().position(|(name, _)| name == JDK_OPTIONS)
+        && let Some(options) = arguments::of_variable(&environment[at].1, &folder)
+    {
+        arguments.splice(0..0, options);
+        environment.remove(at);
+    }
     LaunchFrame {
         pid: std::process::id(),
         java: fs::read_link("/proc/self/exe").map(|p| p.display().to_string()).unwrap_or_default(),
-        arguments: arguments
-            .into_iter()
-            .skip(1)
-            .filter(|a| !(a.starts_with("-agentpath:") && a.contains("libuntether_agent")))
-            .collect(),
-        directory: std::env::current_dir().map(|p| p.display().to_string()).unwrap_or_default(),
-        environment: std::env::vars_os()
-            .map(|(k, v)| (k.to_string_lossy().into_owned(), v.to_string_lossy().into_owned()))
-            .collect(),
+        arguments,
+        directory: folder.display().to_string(),
+        environment,
         java_version,
         class_path: class_path::expanded(class_path),
     }

@@ -101,7 +101,9 @@ fn is_framework(class: &str) -> bool {
 }
 
 fn is_opaque(agent: &Agent, class: &str) -> bool {
-    class.starts_with("java.lang.Untether") || agent.options.immutable.matches(class)
+    class.starts_with("java.lang.Untether")
+        || untether_weave::boundary::is_build_tool(class.replace('.', "/").as_bytes())
+        || agent.options.immutable.matches(class)
 }
 
 fn field_name(agent: &Agent, number: jint, is_static: bool) -> Option<(usize, FieldName)> {

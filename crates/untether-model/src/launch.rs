@@ -19,4 +19,7 @@ pub struct Launch {
     /// The system properties when the first test class started: build tools set some inside the JVM.
     #[serde(default)]
     pub properties: Vec<(String, String)>,
+    /// The JUnit Platform's unique ids of tests that have no class and method.
+    #[serde(default)]
+    pub selectors: Vec<(String, String)>,
 }

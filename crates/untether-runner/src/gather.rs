@@ -152,6 +152,12 @@ impl Source {
             }
             Frame::Launch(launch) => self.trace.launch = model_launch(launch),
             Frame::Property { name, value } => self.trace.launch.properties.push((name, value)),
+            Frame::Selector { test, unique_id } => {
+                // Each invocation says it.
+                if self.trace.launch.selectors.last().is_none_or(|(last, _)| *last != test) {
+                    self.trace.launch.selectors.push((test, unique_id));
+                }
+            }
             Frame::Method { class, name, file, .. } => self.trace.methods.push(Method { class, name, file }),
             Frame::Stack { frames, .. } => {
                 self.trace.stacks.push(frames.iter().map(|frame| (frame.method, frame.line)).collect());
@@ -202,5 +208,6 @@ fn model_launch(launch: wire::LaunchFrame) -> Launch {
         java_version: launch.java_version,
         class_path: launch.class_path,
         properties: Vec::new(),
+        selectors: Vec::new(),
     }
 }

@@ -36,7 +36,7 @@ pub struct Limits {
 /// Runs schedules.
 #[derive(Debug)]
 pub struct Executor {
-    context: WorkerContext,
+    pub(crate) context: WorkerContext,
     /// For JVMs that are watched.
     config: Config,
     scratch: PathBuf,
@@ -140,7 +140,7 @@ impl Executor {
     fn run_part(&self, tests: &[String]) -> Result<Part, RunnerError> {
         let files = self.files()?;
         let cannot_write = |path: &Path, source| RunnerError::CannotWrite { path: path.to_path_buf(), source };
-        fs::write(&files.plan, tests.join("\n") + "\n").map_err(|e| cannot_write(&files.plan, e))?;
+        fs::write(&files.plan, self.context.plan(tests)).map_err(|e| cannot_write(&files.plan, e))?;
         let plan = files.plan.display().to_string();
         let mut command = self.context.command(&plan, &files.results, &files.temporary, None)?;
         let program = command.get_program().to_string_lossy().into_owned();
@@ -270,9 +270,9 @@ impl LiveJvm {
     }
 
     /// Hands it a plan. A JVM that is gone shows when it is followed.
-    pub(crate) fn give(&mut self, lines: &[String]) {
+    pub(crate) fn give(&mut self, plan: &str) {
         if let Some(input) = &mut self.child.0.stdin {
-            let _ = input.write_all((lines.join("\n") + "\n.\n").as_bytes());
+            let _ = input.write_all(format!("{plan}.\n").as_bytes());
             let _ = input.flush();
         }
     }

@@ -78,7 +78,7 @@ impl Plan {
         if !within.is_empty() {
             self.command("again 1");
             for (_, trial) in &within {
-                self.command(&format!("at {} again 2", last(trial)));
+                self.command(&format!("at {}\tagain 2", last(trial)));
             }
             before.iter().for_each(|test| self.test(test, None));
             within.iter().for_each(|(number, trial)| self.test(&last(trial), Some(*number)));
@@ -92,7 +92,7 @@ impl Plan {
             self.command("again 2");
             if chunk.len() > 1 {
                 for (_, trial) in chunk {
-                    self.command(&format!("at {} again 3", last(trial)));
+                    self.command(&format!("at {}\tagain 3", last(trial)));
                 }
             }
             chunk.iter().for_each(|(number, trial)| self.test(&last(trial), Some(*number)));
@@ -114,10 +114,10 @@ impl Plan {
         // What the fixtures of a common class do is not put back: it belongs to the last test as well.
         let has_one_class = trial.before.iter().all(|test| Some(class(test)) == last_class);
         if let (true, true, Some(first)) = (is_within, has_one_class, trial.before.first()) {
-            self.command(&format!("at {first} again 2"));
+            self.command(&format!("at {first}\tagain 2"));
         }
         if let (true, Some(last)) = (is_within, &trial.last) {
-            self.command(&format!("at {last} {action}"));
+            self.command(&format!("at {last}\t{action}"));
         }
         trial.before.iter().for_each(|test| self.test(test, None));
         if !is_within {
@@ -224,7 +224,7 @@ impl Executor {
                 self.start_watched()?
             }
         };
-        jvm.give(&plan.lines);
+        jvm.give(&self.context.plan(&plan.lines));
         let Part { verdicts, is_out_of_time, fields, obstacle, is_waiting } = match self.follow(&plan.tests, &mut jvm) {
             Err(RunnerError::WorkerFailed { ending, .. }) => {
                 Part { obstacle: Some(format!("a watched JVM did not start: {ending}")), ..Part::default() }
@@ -272,16 +272,16 @@ mod tests {
         let trials: Vec<Trial> = ["B#r", "B#s", "C#t"].map(|last| trial(&["A#w"], PutBack::Nothing, Some(last))).into();
         assert_eq!(
             lines(&trials),
-            ["!again 1", "A#w", "!again 2", "!at B#r again 3", "!at B#s again 3", "B#r", "B#s", "!again 2", "C#t"]
+            ["!again 1", "A#w", "!again 2", "!at B#r\tagain 3", "!at B#s\tagain 3", "B#r", "B#s", "!again 2", "C#t"]
         );
     }
 
     #[test]
     fn tests_of_one_class_stay_in_one_run_of_it() {
         let trials: Vec<Trial> = ["A#r", "A#s"].map(|last| trial(&["A#w"], PutBack::Nothing, Some(last))).into();
-        assert_eq!(lines(&trials), ["!again 1", "!at A#r again 2", "!at A#s again 2", "A#w", "A#r", "A#s"]);
+        assert_eq!(lines(&trials), ["!again 1", "!at A#r\tagain 2", "!at A#s\tagain 2", "A#w", "A#r", "A#s"]);
         let reverted = trial(&["A#w"], PutBack::Only(vec!["X.y".into()]), Some("A#r"));
-        assert_eq!(lines(&[reverted]), ["!again 1", "!at A#w again 2", "!at A#r revert X.y", "A#w", "A#r"]);
+        assert_eq!(lines(&[reverted]), ["!again 1", "!at A#w\tagain 2", "!at A#r\trevert X.y", "A#w", "A#r"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Refinements, and the observations that they stand on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,9 @@ pub struct StoredRefinement {
     /// The other tests that failed in the original order.
     #[serde(default)]
     pub failing: Vec<String>,
+    /// Why tests could not be run as a schedule asked, and which.
+    #[serde(default)]
+    pub unrunnable: BTreeMap<String, BTreeSet<String>>,
     /// Findings that a check for new ones did not let pass.
     #[serde(default)]
     pub rejected: Vec<String>,
@@ -83,6 +86,9 @@ impl StoredRefinement {
         ] {
             names.retain(|test| !new.contains(test) && (!takes_back || is_kept(test)));
             names.extend(new.iter().cloned());
+        }
+        for (reason, tests) in &later.unrunnable {
+            merged.unrunnable.entry(reason.clone()).or_default().extend(tests.iter().cloned());
         }
         // What was looked at without a check is accepted.
         let is_looked_at = |id: &String| later.findings.iter().any(|finding| &finding.id == id);

@@ -134,6 +134,11 @@ pub enum Frame {
         name: String,
         value: String,
     },
+    /// The JUnit Platform's unique id of a test that has no class and method.
+    Selector {
+        test: String,
+        unique_id: String,
+    },
     Method {
         number: u32,
         class: String,
@@ -166,6 +171,7 @@ const NOTE: u8 = 8;
 const STARTED: u8 = 9;
 const PROPERTY: u8 = 10;
 const ELEMENT: u8 = 11;
+const SELECTOR: u8 = 12;
 const LAUNCH: u8 = 20;
 const STACK: u8 = 21;
 const REFUSAL: u8 = 22;
@@ -287,6 +293,10 @@ impl FrameWriter {
             Frame::Property { name, value } => {
                 self.bytes.push(PROPERTY);
                 self.strings(&[name, value]);
+            }
+            Frame::Selector { test, unique_id } => {
+                self.bytes.push(SELECTOR);
+                self.strings(&[test, unique_id]);
             }
             Frame::Stack { number, frames } => {
                 self.bytes.push(STACK);
@@ -499,6 +509,7 @@ impl Body<'_> {
             NOTE => Frame::Note { kind: self.string()?, text: self.string()? },
             STARTED => Frame::Started { actor: self.int()?, nanos: self.long()? },
             PROPERTY => Frame::Property { name: self.string()?, value: self.string()? },
+            SELECTOR => Frame::Selector { test: self.string()?, unique_id: self.string()? },
             LAUNCH => self.launch()?,
             STACK => {
                 let number = self.int()?;

@@ -4,11 +4,13 @@
 //! frames is `UntetherTrace.java`.
 
 mod frame;
+mod java;
 mod options;
 mod rules;
 
 pub use frame::{
     ActorKind, Frame, FrameReader, FrameWriter, HEADER, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WireError,
 };
+pub use java::{ends_options, module_entries, takes_value};
 pub use options::AgentOptions;
 pub use rules::{Rules, glob_matches};

@@ -71,6 +71,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         1 => any::<(u32, u64)>().prop_map(|(actor, nanos)| Frame::Started { actor, nanos }),
         1 => launch().prop_map(Frame::Launch),
         1 => any::<(String, String)>().prop_map(|(name, value)| Frame::Property { name, value }),
+        1 => any::<(String, String)>().prop_map(|(test, unique_id)| Frame::Selector { test, unique_id }),
         1 => any::<(u32, String, String, String)>()
             .prop_map(|(number, class, name, file)| Frame::Method { number, class, name, file }),
         1 => (any::<u32>(), stack_frames()).prop_map(|(number, frames)| Frame::Stack { number, frames }),

@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use untether_analysis::dependencies;
-use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind};
+use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind, class_of};
 use untether_project::{Config, find_test_classes};
 use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
 use untether_store::{NewRun, Store};
@@ -119,7 +119,7 @@ fn read_order(file: &Path) -> Result<Vec<String>, Error> {
         .filter(|line| !line.is_empty() && !line.starts_with("//"))
         .map(str::to_owned)
         .collect();
-    if let Some(bad) = lines.iter().find(|line| line.split('#').count() > 2 || line.contains(char::is_whitespace)) {
+    if let Some(bad) = lines.iter().find(|line| class_of(line).contains(char::is_whitespace) || line.ends_with('#')) {
         return Err(Error::Usage(format!(
             "the order file {} has the line '{bad}', which is neither pkg.Class nor pkg.Class#method",
             file.display()
@@ -134,6 +134,20 @@ fn read_order(file: &Path) -> Result<Vec<String>, Error> {
 const IN_BUILD_TOOL: &str = "no test JVM was started that could be watched; tests inside Maven's own JVM (forkCount=0) or \
                              in a daemon that was already running cannot be seen: set -DforkCount=1";
 
+const TESTNG: &str = "these are tests of TestNG, whose own runner untether neither watches nor refines; it watches JUnit 3 \
+                      and 4 and every engine of the JUnit Platform, with org.junit.support:testng-engine also TestNG's tests";
+
+/// Whether TestNG's jar is on the class path.
+fn has_testng(class_path: &str) -> bool {
+    let is_testng = |entry: &str| {
+        let version = entry.rsplit('/').next().and_then(|name| name.strip_prefix("testng"));
+        let is_version =
+            |rest: &str| rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+        version.is_some_and(|rest| rest == ".jar" || is_version(rest))
+    };
+    class_path.split(':').any(is_testng)
+}
+
 /// Why there is nothing to store. A build that failed before its tests has said so itself.
 fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detections: &[Detection]) -> Result<u8, Error> {
     let notes = || detections.iter().flat_map(|d| &d.notes);
@@ -142,6 +156,10 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
     }
     if let Some(note) = notes().find(|note| note.kind == "boundary") {
         return Err(Error::Failed(format!("a mistake of untether's own kept it from seeing tests: {}", note.text)));
+    }
+    let is_testng = request.classpath.as_deref().is_some_and(has_testng) || notes().any(|note| note.kind == "testng");
+    if is_testng {
+        return Err(Error::Usage(format!("{TESTNG}. Nothing was stored")));
     }
     let end = match status.code() {
         Some(0) => "although it succeeded".to_owned(),
@@ -213,6 +231,12 @@ fn warn(detections: &[Detection]) {
             "sequential" => format!("the suite asks for parallel execution ({}); it was run sequentially", note.text),
             "cut-off" => format!("the JVM ended during {}", note.text),
             "unsupported" => format!("a JVM could not be watched: {}", note.text),
+            "order" => format!(
+                "{}: it is another in each kind of JVM, so it may not be that of a run without untether; what was watched \
+                 counts as the original order",
+                note.text
+            ),
+            "testng" => note.text.clone(),
             _ => format!("{}: {}", note.kind, note.text),
         };
         if said.insert(text.clone()) {

@@ -1,5 +1,6 @@
 //! `untether doctor`: what could not be watched, and whether this machine has what is needed.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
@@ -17,6 +18,8 @@ struct Document {
     java: Option<String>,
     agent: Option<String>,
     jvms: Vec<JvmView>,
+    /// Why the last refinement could not run tests as it wanted, and which.
+    unrunnable: BTreeMap<String, BTreeSet<String>>,
 }
 
 #[derive(Serialize)]
@@ -46,11 +49,14 @@ pub(crate) fn run(store: &Path, request: &DoctorArguments) -> Result<u8, Error> 
         Err(StoreError::Missing { .. } | StoreError::Empty { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
+    let refinements = Store::open(store).and_then(|store| store.refinements()).unwrap_or_default();
+    let unrunnable = refinements.into_iter().next().map(|last| last.unrunnable).unwrap_or_default();
     let document = Document {
         version: JSON_VERSION,
         java: find_java(None).ok().map(|path| path.display().to_string()),
         agent: agent_library().ok().map(|path| path.display().to_string()),
         jvms,
+        unrunnable,
     };
     if request.format == Format::Json {
         println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
@@ -83,6 +89,13 @@ fn print(document: &Document) {
         }
         if jvm.is_complete && jvm.notes.is_empty() && jvm.refusals.is_empty() {
             println!("  everything was watched");
+        }
+    }
+    for (reason, tests) in &document.unrunnable {
+        println!();
+        println!("not run in every order by the last refinement ({reason}):");
+        for test in tests {
+            println!("  {test}");
         }
     }
 }

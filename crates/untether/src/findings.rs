@@ -22,6 +22,7 @@ struct Document<'d> {
     unconfirmed: &'d [String],
     differing: &'d [String],
     failing: &'d [String],
+    unrunnable: &'d BTreeMap<String, BTreeSet<String>>,
     manifest: Vec<FindingView<'d>>,
 }
 
@@ -87,6 +88,7 @@ pub(crate) fn print_json(refinement: &StoredRefinement) -> Result<(), Error> {
         unconfirmed: &refinement.unconfirmed,
         differing: &refinement.differing,
         failing: &refinement.failing,
+        unrunnable: &refinement.unrunnable,
         manifest: views(refinement),
     };
     println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);

@@ -145,7 +145,7 @@ fn refine_jvm(
     display: &mut RefineDisplay,
 ) -> Result<Option<Stopped>, Error> {
     let context = WorkerContext::new(&detection.launch, folder)?;
-    let fingerprints = Fingerprints::read(context.class_path());
+    let fingerprints = Fingerprints::read(&context.code());
     let evidence = Evidence::new(detection);
     // What a test comes to also depends on the JVM.
     let jvm = key(&(&detection.launch.java_version, context.settings()));
@@ -180,6 +180,7 @@ fn refine_jvm(
         ] {
             kept.extend(known.iter().filter(|test| names.contains(test) && !targets.contains(*test)).cloned());
         }
+        result.unrunnable.clone_from(&previous.unrunnable);
     }
     if targets.as_ref().is_some_and(BTreeSet::is_empty) {
         return Ok(None);
@@ -195,6 +196,7 @@ fn refine_jvm(
         occurrences: HashMap::new(),
         obstacle: None,
         cost: Cost::default(),
+        unrunnable: BTreeMap::new(),
         display,
     };
     let scope = detection.launch.directory.clone();
@@ -205,6 +207,7 @@ fn refine_jvm(
     result.coverage.candidates.add(refinement.coverage.candidates);
     result.coverage.pairs.add(refinement.coverage.pairs);
     result.coverage.class_pairs.add(refinement.coverage.class_pairs);
+    result.unrunnable.append(&mut oracle.unrunnable);
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;
     result.obstacle = result.obstacle.take().or(oracle.obstacle);
@@ -313,6 +316,8 @@ struct Jvms<'j> {
     /// Why JVMs of this suite cannot be put back.
     obstacle: Option<String>,
     cost: Cost,
+    /// Why tests could not be run as asked, and which.
+    unrunnable: BTreeMap<String, BTreeSet<String>>,
     display: &'j mut RefineDisplay,
 }
 
@@ -366,7 +371,15 @@ impl Oracle for Jvms<'_> {
             (Ok(Execution::OutOfTime), None) => Err(Stopped::OutOfTime),
             (Ok(Execution::Ended(())), None) => {
                 let all: Option<Vec<Observation>> = found.into_iter().collect();
-                all.ok_or_else(|| failed("a schedule was not run".to_owned()))
+                let all = all.ok_or_else(|| failed("a schedule was not run".to_owned()))?;
+                for (schedule, observation) in schedules.iter().zip(&all) {
+                    for (test, verdict) in schedule.tests.iter().zip(&observation.verdicts) {
+                        if verdict.status == Status::Missing && !verdict.message.is_empty() {
+                            self.unrunnable.entry(verdict.message.clone()).or_default().insert(test.clone());
+                        }
+                    }
+                }
+                Ok(all)
             }
         }
     }
@@ -492,6 +505,13 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
             let count = view::count(names.len(), "test", "tests");
             eprintln!("untether: note: {count} {text}: {}{more}", shown.join(", "));
         }
+    }
+    for (reason, tests) in &result.unrunnable {
+        let names: Vec<&str> = tests.iter().map(String::as_str).collect();
+        let count = view::count(names.len(), "test", "tests");
+        let all = if names.len() > 5 { "; 'untether doctor' names all" } else { "" };
+        let shown = names[..names.len().min(5)].join(", ");
+        eprintln!("untether: note: {count} could not be run in every order ({reason}): {shown}{all}");
     }
     if !result.is_complete
         && let Some(budget) = budget

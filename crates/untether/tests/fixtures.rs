@@ -33,9 +33,11 @@ struct Fixture {
     folder: PathBuf,
 }
 
+const ROOTS: [&str; 3] = ["jupiter", "junit4", "junit3"];
+
 fn fixtures() -> Vec<Fixture> {
     let mut found = Vec::new();
-    for root in ["jupiter", "junit4", "junit3"] {
+    for root in ROOTS {
         for entry in std::fs::read_dir(repository().join("fixtures").join(root)).unwrap() {
             let folder = entry.unwrap().path();
             let name = folder.file_name().unwrap().to_string_lossy().into_owned();
@@ -187,7 +189,9 @@ fn check_all(home: &Path) {
         everything.split(':').filter(|jar| jar.contains("/junit/junit/") || jar.contains("hamcrest")).collect();
     let without_platform = without_platform.join(":");
     let classes = scratch(&format!("fixture-classes-{}", feature_version(home)));
-    compile(home, &everything, &java_files(&repository().join("fixtures")), &classes);
+    let sources: Vec<PathBuf> =
+        ROOTS.iter().flat_map(|root| java_files(&repository().join("fixtures").join(root))).collect();
+    compile(home, &everything, &sources, &classes);
     let queue = Mutex::new(fixtures());
     let failures = Mutex::new(Vec::new());
     support::agent();

@@ -83,6 +83,11 @@ final class Results {
         line("T", id, how, "0", text);
     }
 
+    /** A test that was asked for and is not there. */
+    void missing(String id, String reason) {
+        line("T", id, "missing", "0", reason);
+    }
+
     void finished(String id) {
         if (!id.equals(open)) {
             return;

@@ -20,8 +20,10 @@ import java.util.Set;
  *
  * <p>The plan has one test class per line, or one test as {@code class#method}; neighbouring lines of one
  * class and of the classes that JUnit nests in it form one class run: exactly these methods, in this order, with
- * the class's fixtures around them. A line that begins with {@code !} is for the agent, where there is one: it puts
- * back what tests have changed, so that one JVM can run many schedules as if each were the first.
+ * the class's fixtures around them. A test that has no class and method is followed by a tab and its unique id on
+ * the JUnit Platform; neighbouring ones of one engine's suite form one run. A line that begins with {@code !} is for the
+ * agent, where there is one: it puts back what tests have changed, so that one JVM can run many schedules as if each
+ * were the first.
  * {@link Results} describes what is written. Test frameworks are reached by reflection only: the worker is
  * on the boot class path, where no library is.
  */
@@ -106,6 +108,16 @@ public final class Worker {
             }
             String name = className(plan.get(at));
             int start = at;
+            if (uniqueId(plan.get(at)) != null) {
+                flush(whole);
+                at = endOfEngine(plan, start);
+                results.classStarted(name, at - start);
+                if (hasPlatform) {
+                    platform().runTests(plan.subList(start, at));
+                }
+                results.classEnded(name);
+                continue;
+            }
             List<String> methods = new ArrayList<>();
             for (; at < plan.size() && className(plan.get(at)).equals(name); at++) {
                 String line = plan.get(at);
@@ -131,7 +143,7 @@ public final class Worker {
                 System.err.println("untether: cannot load test class " + name);
                 results.failed(name, "missing", new ClassNotFoundException(name));
             } else if (!isOld && hasPlatform) {
-                platform().runMethods(plan.subList(start, at));
+                platform().runTests(plan.subList(start, at));
             } else if (!isOld) {
                 results.failed(name, "missing", null);
             } else if (!methods.isEmpty() && JUnit3.isTestClass(type, loader)) {
@@ -186,6 +198,33 @@ public final class Worker {
         return at;
     }
 
+    /**
+     * The end of the lines that one execution can run: those of one class or file or, where a suite has an engine of its
+     * own, of all its files; as long as none would have to be entered a second time.
+     */
+    private static int endOfEngine(List<String> plan, int start) {
+        String suite = suite(uniqueId(plan.get(start)));
+        String last = className(plan.get(start));
+        Set<String> entered = new HashSet<>();
+        int at = start;
+        for (; at < plan.size() && uniqueId(plan.get(at)) != null; at++) {
+            String name = className(plan.get(at));
+            boolean isNew = !name.equals(last);
+            if (isNew && (suite == null || !suite.equals(suite(uniqueId(plan.get(at)))) || entered.contains(name))) {
+                break;
+            }
+            entered.add(name);
+            last = name;
+        }
+        return at;
+    }
+
+    /** What stands before the engine in a unique id of a suite; null outside of one. */
+    private static String suite(String uniqueId) {
+        int engine = uniqueId.lastIndexOf("/[engine:");
+        return engine < 0 ? null : uniqueId.substring(0, engine);
+    }
+
     /** The class and those that JUnit nests it in, innermost first. */
     private static List<Class<?>> family(Class<?> type) {
         List<Class<?>> family = new ArrayList<>();
@@ -222,6 +261,18 @@ public final class Worker {
             platform = new Platform(loader, results);
         }
         return platform;
+    }
+
+    /** The test of a line, without its unique id. */
+    static String test(String line) {
+        int tab = line.indexOf('\t');
+        return tab < 0 ? line : line.substring(0, tab);
+    }
+
+    /** The unique id of a line; null where class and method are enough. */
+    static String uniqueId(String line) {
+        int tab = line.indexOf('\t');
+        return tab < 0 ? null : line.substring(tab + 1);
     }
 
     private static String className(String line) {

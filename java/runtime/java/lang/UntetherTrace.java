@@ -16,6 +16,7 @@ final class UntetherTrace {
     static final int STARTED = 9;
     static final int PROPERTY = 10;
     static final int ELEMENT = 11;
+    static final int SELECTOR = 12;
 
     /** How a slot was written: found empty and filled; left as another test had left it; by a class initializer. */
     static final int LAZY = 1;
@@ -68,6 +69,13 @@ final class UntetherTrace {
         begin(PROPERTY);
         string(name);
         string(value);
+        end();
+    }
+
+    static void selector(String test, String uniqueId) {
+        begin(SELECTOR);
+        string(test);
+        string(uniqueId);
         end();
     }
 

@@ -49,8 +49,8 @@ final class UntetherUndo {
      *
      * <p>{@code again N}: the world as it was when N saves had been made; makes the Nth where it is not there yet.
      * {@code revert FIELDS}: puts these fields back to the last save, {@code keep FIELDS}: all others. {@code fields}:
-     * notes which fields differ from the last save, {@code told}: says them. {@code at TEST COMMAND}: when that test
-     * starts. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
+     * notes which fields differ from the last save, {@code told}: says them. {@code at TEST COMMAND}, with a tab
+     * between: when that test starts. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
      */
     static String obey(String command) {
         String rest = command.substring(command.indexOf(' ') + 1);
@@ -61,7 +61,7 @@ final class UntetherUndo {
             return obstacle != null ? obstacle : running;
         }
         if (command.startsWith("at ")) {
-            due(rest.substring(0, rest.indexOf(' ')), rest.substring(rest.indexOf(' ') + 1));
+            due(rest.substring(0, rest.indexOf('\t')), rest.substring(rest.indexOf('\t') + 1));
             return "";
         }
         return command.equals("told") ? told : inner(command, rest);
