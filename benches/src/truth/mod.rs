@@ -1,0 +1,198 @@
+//! `untether-bench truth`: does the product find everything that there is? Suites are made up, brute force in fresh
+//! JVMs says what is true of them, and what `untether refine` finds is compared with it.
+
+mod cells;
+mod facts;
+mod generator;
+mod java;
+mod judge;
+mod oracle;
+mod product;
+mod random;
+mod report;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use clap::Args;
+use untether_runner::find_java;
+
+use self::generator::{Framework, Suite};
+use self::oracle::Oracle;
+use self::random::Random;
+use self::report::{Report, SuiteResult};
+use crate::class_path::resolve_all;
+use crate::failure::Failure;
+use crate::report::Style;
+
+pub(crate) const HELP: &str = "Suites have 10 to 15 tests. Each takes about 200 JVMs of brute force besides what the \
+product needs. A seed and a number name a suite for ever, as long as the generator is not changed.
+
+Exit code: 0 if every test that depends on the order by itself or through one other test is found, nothing false is \
+said and 95% of the causes are right, 1 if not, 2 if nothing could be measured at all.";
+
+/// More would disturb each other.
+const SUITES_AT_ONCE: u64 = 2;
+
+const JUPITER: [&str; 2] =
+    ["org.junit.jupiter:junit-jupiter:5.11.4", "org.junit.platform:junit-platform-launcher:1.11.4"];
+const JUNIT4: [&str; 1] = ["junit:junit:4.13.2"];
+const MOCKITO: [&str; 1] = ["org.mockito:mockito-core:4.11.0"];
+const MOCKITO_JUPITER: [&str; 1] = ["org.mockito:mockito-junit-jupiter:4.11.0"];
+
+#[derive(Args)]
+pub(crate) struct TruthArguments {
+    /// How many suites
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    suites: u64,
+
+    /// What decides everything that is random
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+
+    /// Only the suite of this number; may be repeated
+    #[arg(long, value_name = "NUMBER")]
+    only: Vec<u64>,
+
+    /// How many schedules of three tests are tried, besides those that were planned
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    triples: usize,
+
+    /// How long one refinement may take
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    budget: String,
+
+    /// Keep sources, class files and stores in this folder
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+
+    /// The JDK or java executable
+    #[arg(long, value_name = "PATH")]
+    java: Option<PathBuf>,
+
+    /// Print tables in Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+/// What all suites share.
+struct Bench<'b> {
+    arguments: &'b TruthArguments,
+    untether: PathBuf,
+    java: PathBuf,
+    /// Where class paths are kept.
+    libraries: PathBuf,
+    suites: PathBuf,
+    jobs: usize,
+}
+
+/// Whether the limits hold.
+pub(crate) fn run(arguments: &TruthArguments) -> Result<bool, Failure> {
+    let here = std::env::current_exe().map_err(Failure::io("find", Path::new("this program")))?;
+    let target = here.parent().and_then(Path::parent).unwrap_or(Path::new("target"));
+    let numbers: Vec<u64> =
+        if arguments.only.is_empty() { (0..arguments.suites).collect() } else { arguments.only.clone() };
+    let own = target.join("bench/truth");
+    let bench = Bench {
+        arguments,
+        untether: here.with_file_name("untether"),
+        java: find_java(arguments.java.as_deref()).map_err(|error| Failure::new(error.to_string()))?,
+        libraries: own.join("libraries"),
+        suites: arguments.keep.clone().unwrap_or_else(|| own.join(format!("suites-{}", std::process::id()))),
+        jobs: if numbers.len() == 1 { 2 } else { 1 },
+    };
+    let started = Instant::now();
+    let results = Mutex::new(Report::new(arguments.seed));
+    let next = AtomicU64::new(0);
+    // Asked for here, so that two suites do not ask at once.
+    for &number in &numbers {
+        bench.class_path(&generator::suite(arguments.seed, number))?;
+    }
+    thread::scope(|scope| {
+        for _ in 0..SUITES_AT_ONCE.min(numbers.len() as u64) {
+            scope.spawn(|| {
+                while let Some(&number) = numbers.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+                    let result = bench.suite(number);
+                    let mut report = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    eprintln!("{}", report.add(number, result));
+                }
+            });
+        }
+    });
+    let mut report = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    report.finish(started.elapsed());
+    if arguments.keep.is_none() {
+        // The next run begins with an empty folder anyway.
+        let _ = fs::remove_dir_all(&bench.suites);
+    }
+    print!("{}", report.render(if arguments.markdown { Style::Markdown } else { Style::Text }));
+    Ok(report.is_good())
+}
+
+impl Bench<'_> {
+    fn class_path(&self, suite: &Suite) -> Result<String, Failure> {
+        let (name, coordinates): (&str, Vec<&str>) = match (suite.framework, suite.has_mocks) {
+            (Framework::JUnit4, false) => ("junit4", JUNIT4.to_vec()),
+            (Framework::JUnit4, true) => ("junit4-mockito", [JUNIT4, MOCKITO].concat()),
+            (Framework::Jupiter, false) => ("jupiter", JUPITER.to_vec()),
+            (Framework::Jupiter, true) => ("jupiter-mockito", [&JUPITER[..], &MOCKITO_JUPITER[..]].concat()),
+        };
+        resolve_all(&coordinates, &self.libraries.join(name))
+    }
+
+    fn suite(&self, number: u64) -> Result<SuiteResult, Failure> {
+        let suite = generator::suite(self.arguments.seed, number);
+        let folder = self.suites.join(format!("suite-{number}"));
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
+        }
+        let class_path = self.compile(&suite, &folder)?;
+        let started = Instant::now();
+        let mut oracle = Oracle::new(&self.java, &class_path, &folder, self.jobs)?;
+        let mut random = Random::of(self.arguments.seed, number + 1);
+        let facts = oracle.facts(&suite, self.arguments.triples, &mut random)?;
+        let oracle_seconds = started.elapsed().as_secs_f64();
+        let run = product::Run {
+            untether: &self.untether,
+            java: &self.java,
+            class_path: &class_path,
+            folder: &folder,
+            budget: &self.arguments.budget,
+            jobs: self.jobs,
+        };
+        let document = run.refine(&suite.tests())?;
+        let judged: Result<Vec<_>, Failure> =
+            document.findings.iter().map(|finding| judge::judge(finding, &suite.cells, &mut oracle)).collect();
+        Ok(SuiteResult::new(suite, &facts, judged?, &document, (oracle_seconds, oracle.jvms)))
+    }
+
+    /// Writes and compiles it; the class path with what it needs.
+    fn compile(&self, suite: &Suite, folder: &Path) -> Result<String, Failure> {
+        let (sources, classes) = (folder.join("src/truth"), folder.join("classes"));
+        for path in [&sources, &classes] {
+            fs::create_dir_all(path).map_err(Failure::io("create", path))?;
+        }
+        let libraries = self.class_path(suite)?;
+        let mut files = Vec::new();
+        for (name, text) in java::sources(suite) {
+            let file = sources.join(name);
+            fs::write(&file, text).map_err(Failure::io("write", &file))?;
+            files.push(file);
+        }
+        let compiled = Command::new("javac")
+            .args(["-g", "-nowarn", "-J-XX:TieredStopAtLevel=1", "-cp", &libraries, "-d"])
+            .arg(&classes)
+            .args(&files)
+            .output()
+            .map_err(|error| Failure::new(format!("cannot start javac, is a JDK installed? {error}")))?;
+        if !compiled.status.success() {
+            return Err(Failure::new(format!("javac: {}", String::from_utf8_lossy(&compiled.stderr).trim())));
+        }
+        Ok(format!("{}:{libraries}", classes.display()))
+    }
+}
