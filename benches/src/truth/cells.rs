@@ -119,10 +119,10 @@ const FILLED_MAP: Recipe = Recipe {
     name: "filled-map",
     source: "final class $C {
   static final Map<String, Integer> RATES = new HashMap<>();
-  static { for (String name : new String[] {\"EUR\", \"USD\", \"GBP\", \"YEN\"}) RATES.put(name, name.hashCode() % 10); }
+  static { for (String name : new String[] {\"EUR\", \"USD\", \"GBP\", \"YEN\"}) RATES.put(name, 1); }
 }",
     pollute: &["$C.RATES.remove(\"USD\");", "$C.RATES.keySet().remove(\"USD\");"],
-    clean: &["$C.RATES.put(\"USD\", \"USD\".hashCode() % 10);"],
+    clean: &["$C.RATES.put(\"USD\", 1);"],
     restore: "Integer old = $C.RATES.remove(\"USD\"); if (old != null) $C.RATES.put(\"USD\", old);",
     touch: &["$C.RATES.get(\"EUR\");", "$C.RATES.put(\"AUD\", 3);"],
     is_clean: "$C.RATES.containsKey(\"USD\")",

@@ -36,19 +36,23 @@ pub(crate) fn judge(finding: &Finding, cells: &[Cell], world: &mut impl World) -
         problems.push(format!("both outcomes are said to be {}", finding.reference));
     }
     let alone = world.last(std::slice::from_ref(&finding.test))?;
-    let should_pass = finding.role == "victim";
-    if should_pass != (alone.status == Status::Passed) {
+    let after = after(&finding.others, &finding.test, world)?;
+    // A test that needs a setter and runs after it, and after one that undoes it, is called a victim too.
+    let is_disturbed = finding.role == "victim" && alone.status != Status::Passed && is_part(finding);
+    let without = if is_disturbed { countering.clone() } else { alone.clone() };
+    if !is_disturbed && (finding.role == "victim") != (alone.status == Status::Passed) {
         problems.push(format!("alone, this {} {}", finding.role, alone.status));
     }
-    let after = after(&finding.others, &finding.test, world)?;
-    if finding.others.is_empty() || after.as_ref().is_some_and(|after| after.status == alone.status) {
-        problems.push(format!("after {} it comes to what it comes to alone", finding.others.join(", ")));
+    if finding.others.is_empty() || after.as_ref().is_some_and(|after| after.status == without.status) {
+        problems.push(format!("after {} it comes to what it comes to without", finding.others.join(", ")));
     }
-    problems.extend(superfluous(finding, after.as_ref(), world)?);
+    if !is_disturbed {
+        problems.extend(superfluous(finding, after.as_ref(), world)?);
+    }
     let mut false_alternatives = Vec::new();
     for list in &finding.alternatives {
         let outcome = self::after(list, &finding.test, world)?;
-        if outcome.is_some_and(|outcome| !outcome.differs_from(&alone) && outcome.status != Status::Missing) {
+        if outcome.is_some_and(|outcome| !outcome.differs_from(&without) && outcome.status != Status::Missing) {
             false_alternatives.push(list.clone());
         }
     }
@@ -57,7 +61,7 @@ pub(crate) fn judge(finding: &Finding, cells: &[Cell], world: &mut impl World) -
         let mut list = finding.others.clone();
         list.push(cleaner.clone());
         let outcome = self::after(&list, &finding.test, world)?;
-        if finding.others.contains(cleaner) || outcome.is_some_and(|outcome| outcome.differs_from(&alone)) {
+        if finding.others.contains(cleaner) || outcome.is_some_and(|outcome| outcome.differs_from(&without)) {
             false_cleaners.push(cleaner.clone());
         }
     }
@@ -84,6 +88,13 @@ fn replay(
         problems.push(format!("{} was said to come to {claimed} and {}", schedule.join(", "), outcome.status));
     }
     Ok(outcome)
+}
+
+/// Whether the counter-schedule is the schedule without some of its tests.
+fn is_part(finding: &Finding) -> bool {
+    let mut rest = finding.schedule.iter();
+    let is_subsequence = finding.counter_schedule.iter().all(|test| rest.any(|other| other == test));
+    is_subsequence && (2..finding.schedule.len()).contains(&finding.counter_schedule.len())
 }
 
 /// What the test comes to after the list; none where that would run a class twice.
@@ -184,6 +195,15 @@ mod tests {
         let mut finding = victim("P#p");
         finding.role = "brittle".to_owned();
         assert!(!judged(&finding, &["P#p V#v"]).is_true());
+    }
+
+    #[test]
+    fn a_test_whose_setter_is_undone_is_a_victim_too() {
+        let mut finding = victim("S#s D#d");
+        finding.counter_schedule = words("S#s V#v");
+        assert!(judged(&finding, &["V#v", "S#s D#d V#v", "D#d V#v"]).is_true());
+        assert!(!judged(&finding, &["V#v", "S#s V#v", "S#s D#d V#v"]).is_true());
+        assert!(!judged(&finding, &["V#v"]).is_true());
     }
 
     #[test]

@@ -6,14 +6,15 @@ mod facts;
 mod generator;
 mod java;
 mod judge;
+mod libraries;
 mod oracle;
 mod product;
 mod random;
 mod report;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -22,11 +23,10 @@ use std::time::Instant;
 use clap::Args;
 use untether_runner::find_java;
 
-use self::generator::{Framework, Suite};
+use self::libraries::Libraries;
 use self::oracle::Oracle;
 use self::random::Random;
 use self::report::{Report, SuiteResult};
-use crate::class_path::resolve_all;
 use crate::failure::Failure;
 use crate::report::Style;
 
@@ -38,12 +38,6 @@ said and 95% of the causes are right, 1 if not, 2 if nothing could be measured a
 
 /// More would disturb each other.
 const SUITES_AT_ONCE: u64 = 2;
-
-const JUPITER: [&str; 2] =
-    ["org.junit.jupiter:junit-jupiter:5.11.4", "org.junit.platform:junit-platform-launcher:1.11.4"];
-const JUNIT4: [&str; 1] = ["junit:junit:4.13.2"];
-const MOCKITO: [&str; 1] = ["org.mockito:mockito-core:4.11.0"];
-const MOCKITO_JUPITER: [&str; 1] = ["org.mockito:mockito-junit-jupiter:4.11.0"];
 
 #[derive(Args)]
 pub(crate) struct TruthArguments {
@@ -85,8 +79,8 @@ struct Bench<'b> {
     arguments: &'b TruthArguments,
     untether: PathBuf,
     java: PathBuf,
-    /// Where class paths are kept.
-    libraries: PathBuf,
+    /// By the name of what suites need.
+    libraries: BTreeMap<&'static str, Libraries>,
     suites: PathBuf,
     jobs: usize,
 }
@@ -98,20 +92,25 @@ pub(crate) fn run(arguments: &TruthArguments) -> Result<bool, Failure> {
     let numbers: Vec<u64> =
         if arguments.only.is_empty() { (0..arguments.suites).collect() } else { arguments.only.clone() };
     let own = target.join("bench/truth");
-    let bench = Bench {
+    let mut bench = Bench {
         arguments,
         untether: here.with_file_name("untether"),
         java: find_java(arguments.java.as_deref()).map_err(|error| Failure::new(error.to_string()))?,
-        libraries: own.join("libraries"),
+        libraries: BTreeMap::new(),
         suites: arguments.keep.clone().unwrap_or_else(|| own.join(format!("suites-{}", std::process::id()))),
         jobs: if numbers.len() == 1 { 2 } else { 1 },
     };
     let started = Instant::now();
     let results = Mutex::new(Report::new(arguments.seed));
     let next = AtomicU64::new(0);
-    // Asked for here, so that two suites do not ask at once.
     for &number in &numbers {
-        bench.class_path(&generator::suite(arguments.seed, number))?;
+        let suite = generator::suite(arguments.seed, number);
+        let name = libraries::name_of(&suite);
+        if !bench.libraries.contains_key(name) {
+            let scratch = bench.suites.join("libraries");
+            let libraries = Libraries::of(&suite, &bench.java, &own.join("libraries"), &scratch)?;
+            bench.libraries.insert(name, libraries);
+        }
     }
     thread::scope(|scope| {
         for _ in 0..SUITES_AT_ONCE.min(numbers.len() as u64) {
@@ -135,32 +134,27 @@ pub(crate) fn run(arguments: &TruthArguments) -> Result<bool, Failure> {
 }
 
 impl Bench<'_> {
-    fn class_path(&self, suite: &Suite) -> Result<String, Failure> {
-        let (name, coordinates): (&str, Vec<&str>) = match (suite.framework, suite.has_mocks) {
-            (Framework::JUnit4, false) => ("junit4", JUNIT4.to_vec()),
-            (Framework::JUnit4, true) => ("junit4-mockito", [JUNIT4, MOCKITO].concat()),
-            (Framework::Jupiter, false) => ("jupiter", JUPITER.to_vec()),
-            (Framework::Jupiter, true) => ("jupiter-mockito", [&JUPITER[..], &MOCKITO_JUPITER[..]].concat()),
-        };
-        resolve_all(&coordinates, &self.libraries.join(name))
-    }
-
     fn suite(&self, number: u64) -> Result<SuiteResult, Failure> {
         let suite = generator::suite(self.arguments.seed, number);
         let folder = self.suites.join(format!("suite-{number}"));
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
         }
-        let class_path = self.compile(&suite, &folder)?;
+        let Some(libraries) = self.libraries.get(libraries::name_of(&suite)) else {
+            return Err(Failure::new("its libraries are not known"));
+        };
+        let classes = folder.join("classes");
+        let sources = folder.join("src/truth");
+        libraries::compile(java::sources(&suite), &sources, &classes, &libraries.class_path)?;
         let started = Instant::now();
-        let mut oracle = Oracle::new(&self.java, &class_path, &folder, self.jobs)?;
+        let mut oracle = Oracle::new(&self.java, libraries, &folder, self.jobs)?;
         let mut random = Random::of(self.arguments.seed, number + 1);
         let facts = oracle.facts(&suite, self.arguments.triples, &mut random)?;
         let oracle_seconds = started.elapsed().as_secs_f64();
         let run = product::Run {
             untether: &self.untether,
             java: &self.java,
-            class_path: &class_path,
+            class_path: &format!("{}:{}", classes.display(), libraries.class_path),
             folder: &folder,
             budget: &self.arguments.budget,
             jobs: self.jobs,
@@ -169,30 +163,5 @@ impl Bench<'_> {
         let judged: Result<Vec<_>, Failure> =
             document.findings.iter().map(|finding| judge::judge(finding, &suite.cells, &mut oracle)).collect();
         Ok(SuiteResult::new(suite, &facts, judged?, &document, (oracle_seconds, oracle.jvms)))
-    }
-
-    /// Writes and compiles it; the class path with what it needs.
-    fn compile(&self, suite: &Suite, folder: &Path) -> Result<String, Failure> {
-        let (sources, classes) = (folder.join("src/truth"), folder.join("classes"));
-        for path in [&sources, &classes] {
-            fs::create_dir_all(path).map_err(Failure::io("create", path))?;
-        }
-        let libraries = self.class_path(suite)?;
-        let mut files = Vec::new();
-        for (name, text) in java::sources(suite) {
-            let file = sources.join(name);
-            fs::write(&file, text).map_err(Failure::io("write", &file))?;
-            files.push(file);
-        }
-        let compiled = Command::new("javac")
-            .args(["-g", "-nowarn", "-J-XX:TieredStopAtLevel=1", "-cp", &libraries, "-d"])
-            .arg(&classes)
-            .args(&files)
-            .output()
-            .map_err(|error| Failure::new(format!("cannot start javac, is a JDK installed? {error}")))?;
-        if !compiled.status.success() {
-            return Err(Failure::new(format!("javac: {}", String::from_utf8_lossy(&compiled.stderr).trim())));
-        }
-        Ok(format!("{}:{libraries}", classes.display()))
     }
 }

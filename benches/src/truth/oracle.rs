@@ -9,6 +9,7 @@ use untether_runner::{Execution, Executor, Limits, WorkerContext};
 
 use super::facts::{Facts, Outcome};
 use super::generator::Suite;
+use super::libraries::Libraries;
 use super::random::Random;
 use crate::failure::Failure;
 
@@ -39,18 +40,21 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    pub(crate) fn new(java: &Path, class_path: &str, folder: &Path, jobs: usize) -> Result<Self, Failure> {
+    /// For a suite that was compiled in the folder.
+    pub(crate) fn new(java: &Path, libraries: &Libraries, folder: &Path, jobs: usize) -> Result<Self, Failure> {
         let scratch: PathBuf = folder.join("oracle");
         std::fs::create_dir_all(&scratch).map_err(Failure::io("create", &scratch))?;
+        let classes = folder.join("classes").display().to_string();
         let launch = Launch {
             java: java.display().to_string(),
-            arguments: JVM_ARGUMENTS.iter().map(|&argument| argument.to_owned()).collect(),
+            arguments: libraries.jvm_arguments(),
             directory: folder.display().to_string(),
             environment: std::env::vars().filter(|(name, _)| !name.starts_with("JAVA_TOOL")).collect(),
-            class_path: class_path.split(':').map(str::to_owned).collect(),
+            class_path: libraries.archived_class_path.split(':').map(str::to_owned).chain([classes]).collect(),
             ..Launch::default()
         };
-        let context = WorkerContext::new(&launch, &scratch).map_err(|error| Failure::new(error.to_string()))?;
+        let context =
+            WorkerContext::new(&launch, libraries.folder()).map_err(|error| Failure::new(error.to_string()))?;
         let executor = Executor::new(context, &scratch, Limits { per_test: PER_TEST, deadline: None });
         Ok(Oracle { executor, jobs, known: HashMap::new(), jvms: 0 })
     }
