@@ -6,6 +6,8 @@ use super::random::Random;
 
 /// How many cells a suite has.
 const CELLS: usize = 6;
+/// Fewer tests could not play all parts.
+pub(crate) const LEAST_TESTS: usize = 8;
 /// Every so many suites have a mocking library in the way.
 const MOCKING: u64 = 4;
 const NAMES: [&str; 7] = ["Alpha", "Bravo", "Charlie", "Delta", "Echo", "Foxtrot", "Golf"];
@@ -126,16 +128,18 @@ impl Plan {
     }
 }
 
-/// The suite of that number; the others need not be made for it.
-pub(crate) fn suite(seed: u64, number: u64) -> Suite {
+/// The suite of that number; the others need not be made for it. A smaller one than usual is quicker to judge.
+pub(crate) fn suite(seed: u64, number: u64, size: Option<usize>) -> Suite {
     let mut random = Random::of(seed, number + 1);
-    let plans = plans(seed, number);
+    let mut plans = plans(seed, number);
+    plans.truncate(size.map_or(CELLS, |size| size / 2).min(CELLS));
     let has_mocks = number % MOCKING == MOCKING - 1;
     // Both kinds of framework, with and without mocks.
     let is_jupiter = (number + number / MOCKING) % 2 == 1;
     let framework = if is_jupiter { Framework::Jupiter } else { Framework::JUnit4 };
     let has_many = plans.iter().any(|plan| matches!(plan, Plan::ManyWriters));
-    let size = if has_many { 15 } else { random.between(10, 14) };
+    let usual = if has_many { 15 } else { random.between(10, 14) };
+    let size = size.unwrap_or(usual);
     let mut suite = Suite {
         number,
         framework,
@@ -181,8 +185,8 @@ fn classes(size: usize, framework: Framework, has_mocks: bool, random: &mut Rand
         if left == 0 {
             break;
         }
-        // No class is left with one test, and there are enough classes for all.
-        let most = if left <= 5 { left } else { 5.min(left - 2) };
+        // At least three classes, and none with a single test.
+        let most = 5.min((size - 1) / 2).min(left);
         let count = if left <= 3 { left } else { random.between(2, most) };
         let count = if left - count == 1 { count - 1 } else { count };
         left -= count;
@@ -505,16 +509,16 @@ mod tests {
     #[test]
     fn the_same_seed_makes_the_same_suite_and_another_one_another() {
         for number in 0..20 {
-            assert_eq!(suite(7, number), suite(7, number));
-            assert_ne!(suite(7, number), suite(8, number));
-            assert_ne!(suite(7, number), suite(7, number + 1));
+            assert_eq!(suite(7, number, None), suite(7, number, None));
+            assert_ne!(suite(7, number, None), suite(8, number, None));
+            assert_ne!(suite(7, number, None), suite(7, number + 1, None));
         }
     }
 
     #[test]
     fn suites_have_ten_to_fifteen_tests_in_classes_of_two_to_five() {
         for number in 0..300 {
-            let suite = suite(1, number);
+            let suite = suite(1, number, None);
             assert!((10..=15).contains(&suite.tests().len()), "{number}: {}", suite.tests().len());
             assert!(suite.classes.len() >= 3, "{number}");
             let sizes: Vec<usize> = suite.classes.iter().map(|class| class.tests.len()).collect();
@@ -525,8 +529,17 @@ mod tests {
     }
 
     #[test]
+    fn smaller_suites_can_be_had() {
+        for number in 0..100 {
+            let small = suite(1, number, Some(LEAST_TESTS));
+            assert_eq!((small.tests().len(), small.cells.len()), (LEAST_TESTS, LEAST_TESTS / 2));
+            assert!(small.classes.len() >= 3);
+        }
+    }
+
+    #[test]
     fn every_kind_and_both_frameworks_with_and_without_mocks_take_part() {
-        let suites: Vec<Suite> = (0..30).map(|number| suite(3, number)).collect();
+        let suites: Vec<Suite> = (0..30).map(|number| suite(3, number, None)).collect();
         let kinds: BTreeSet<&str> = suites.iter().flat_map(|suite| suite.cells.iter().map(|cell| cell.kind)).collect();
         assert_eq!(kinds.len(), RECIPES.len() + WAYS.len());
         for framework in [Framework::JUnit4, Framework::Jupiter] {
@@ -538,7 +551,7 @@ mod tests {
 
     #[test]
     fn no_template_is_left_unfilled() {
-        let text = format!("{:?}", (0..30).map(|number| suite(5, number)).collect::<Vec<_>>());
+        let text = format!("{:?}", (0..30).map(|number| suite(5, number, None)).collect::<Vec<_>>());
         assert!(!text.contains("$C") && !text.contains("$k"));
     }
 }

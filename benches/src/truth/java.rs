@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn every_test_and_every_cell_is_written() {
         for number in 0..8 {
-            let suite = suite(2, number);
+            let suite = suite(2, number, None);
             let files = sources(&suite);
             let text: String = files.iter().map(|(_, text)| text.as_str()).collect();
             assert_eq!(text.matches("@Test\n").count(), suite.tests().len());

@@ -77,7 +77,7 @@ impl Libraries {
 
     /// Runs a suite of another package once; its jar and what the JVM loaded.
     fn make_archive(&self, suite: &Suite, java: &Path) -> Result<(PathBuf, PathBuf), Failure> {
-        let suite = generator::suite(0, suite.number);
+        let suite = generator::suite(0, suite.number, None);
         let sources = java::sources(&suite)
             .into_iter()
             .map(|(name, text)| (name, text.replacen("package truth;", "package warm;", 1)));

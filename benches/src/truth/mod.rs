@@ -23,6 +23,7 @@ use std::time::Instant;
 use clap::Args;
 use untether_runner::find_java;
 
+use self::generator::LEAST_TESTS;
 use self::libraries::Libraries;
 use self::oracle::Oracle;
 use self::random::Random;
@@ -53,6 +54,10 @@ pub(crate) struct TruthArguments {
     #[arg(long, value_name = "NUMBER")]
     only: Vec<u64>,
 
+    /// How many tests each has [default: 10 to 15, as it comes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(LEAST_TESTS as i64..=30))]
+    tests: Option<u16>,
+
     /// How many schedules of three tests are tried, besides those that were planned
     #[arg(long, value_name = "N", default_value_t = 30)]
     triples: usize,
@@ -72,6 +77,12 @@ pub(crate) struct TruthArguments {
     /// Print tables in Markdown
     #[arg(long)]
     markdown: bool,
+}
+
+impl TruthArguments {
+    fn tests(&self) -> Option<usize> {
+        self.tests.map(usize::from)
+    }
 }
 
 /// What all suites share.
@@ -95,7 +106,7 @@ pub(crate) fn run(arguments: &TruthArguments) -> Result<bool, Failure> {
     let mut bench = Bench {
         arguments,
         untether: here.with_file_name("untether"),
-        java: find_java(arguments.java.as_deref()).map_err(|error| Failure::new(error.to_string()))?,
+        java: on_path(find_java(arguments.java.as_deref()).map_err(|error| Failure::new(error.to_string()))?),
         libraries: BTreeMap::new(),
         suites: arguments.keep.clone().unwrap_or_else(|| own.join(format!("suites-{}", std::process::id()))),
         jobs: if numbers.len() == 1 { 2 } else { 1 },
@@ -104,7 +115,7 @@ pub(crate) fn run(arguments: &TruthArguments) -> Result<bool, Failure> {
     let results = Mutex::new(Report::new(arguments.seed));
     let next = AtomicU64::new(0);
     for &number in &numbers {
-        let suite = generator::suite(arguments.seed, number);
+        let suite = generator::suite(arguments.seed, number, arguments.tests());
         let name = libraries::name_of(&suite);
         if !bench.libraries.contains_key(name) {
             let scratch = bench.suites.join("libraries");
@@ -133,9 +144,17 @@ pub(crate) fn run(arguments: &TruthArguments) -> Result<bool, Failure> {
     Ok(report.is_good())
 }
 
+/// Workers want a path, not a name.
+fn on_path(java: PathBuf) -> PathBuf {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_name = java.components().count() == 1;
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(&java)).find(|path| is_name && path.is_file());
+    found.unwrap_or(java)
+}
+
 impl Bench<'_> {
     fn suite(&self, number: u64) -> Result<SuiteResult, Failure> {
-        let suite = generator::suite(self.arguments.seed, number);
+        let suite = generator::suite(self.arguments.seed, number, self.arguments.tests());
         let folder = self.suites.join(format!("suite-{number}"));
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
