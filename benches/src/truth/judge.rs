@@ -98,9 +98,9 @@ fn is_part(finding: &Finding) -> bool {
 }
 
 /// What the test comes to after the list; none where that would run a class twice.
-fn after(list: &[String], test: &String, world: &mut impl World) -> Result<Option<Outcome>, Failure> {
+fn after(list: &[String], test: &str, world: &mut impl World) -> Result<Option<Outcome>, Failure> {
     let mut schedule = list.to_vec();
-    schedule.push(test.clone());
+    schedule.push(test.to_owned());
     if !is_runnable(&schedule) {
         return Ok(None);
     }

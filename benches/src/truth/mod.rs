@@ -2,6 +2,7 @@
 //! JVMs says what is true of them, and what `untether refine` finds is compared with it.
 
 mod cells;
+mod couplings;
 mod facts;
 mod generator;
 mod java;
