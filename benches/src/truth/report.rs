@@ -99,41 +99,66 @@ impl SuiteResult {
 
     /// What is wrong, each with what is needed to see it again.
     fn complaints(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for test in &self.unstable {
-            lines.push(format!("unstable: {test} varies in the same order, so nothing is known of it"));
-        }
+        let unstable = self.unstable.iter();
+        let mut lines: Vec<String> = unstable
+            .map(|test| format!("unstable: {test} varies in the same order, so nothing is known of it"))
+            .collect();
         if !self.is_complete {
             lines.push("incomplete: the refinement was cut short".to_owned());
         }
-        for Dependent { test, shown, .. } in self.dependents.iter().filter(|dependent| !dependent.is_found) {
-            let simplest = &shown[0];
-            let cell = simplest.cell.clone().unwrap_or_default();
-            let others: Vec<String> =
-                shown.iter().filter(|s| !s.before.is_empty()).map(|s| s.before.join(", ")).collect();
-            let how = match simplest.dependence {
-                Dependence::Single => "alone it differs from the original order".to_owned(),
-                _ => format!("after {}", simplest.before.join(", ")),
-            };
-            let more = others.iter().filter(|other| **other != simplest.before.join(", ")).take(2).cloned();
-            let more = more.map(|other| format!("; after {other}")).collect::<String>();
-            let kind = self.kind(simplest.cell.as_ref());
-            lines.push(format!("missed {}: {test}: {kind} {cell}: {how}{more}", simplest.dependence.word()));
-        }
-        for Judgement { finding, problems, false_alternatives, false_cleaners, cell, is_cause_right } in &self.judged {
-            let what = format!("{} {} after {}", finding.role, finding.test, finding.others.join(", "));
-            lines.extend(problems.iter().map(|problem| format!("false finding: {what}: {problem}")));
-            lines.extend(
-                false_alternatives.iter().map(|list| format!("false alternative: {what}: {}", list.join(", "))),
-            );
-            lines.extend(false_cleaners.iter().map(|cleaner| format!("false cleaner: {what}: {cleaner}")));
-            if *is_cause_right == Some(false) {
-                let named = finding.causes.first().map_or("nothing", String::as_str);
-                let kind = self.kind(cell.as_ref());
-                lines.push(format!("wrong cause: {what}: {kind} {}, said {named}", cell.clone().unwrap_or_default()));
+        for dependent in &self.dependents {
+            if dependent.is_found {
+                lines.extend(self.other_cells(dependent));
+            } else {
+                lines.push(self.miss(dependent));
             }
         }
+        lines.extend(self.judged.iter().flat_map(|judgement| self.falsehoods(judgement)));
         lines
+    }
+
+    fn named(&self, cell: Option<&String>) -> String {
+        cell.map_or("nothing known".to_owned(), |class| format!("{} {class}", self.kind(cell)))
+    }
+
+    fn miss(&self, Dependent { test, shown, .. }: &Dependent) -> String {
+        let simplest = &shown[0];
+        let ways = shown.iter().filter(|one| !one.before.is_empty()).take(3);
+        let ways: Vec<String> = ways.map(|one| format!("after {}", one.before.join(", "))).collect();
+        let alone = (simplest.dependence == Dependence::Single).then(|| "alone it is not as in the order".to_owned());
+        let how: Vec<String> = alone.into_iter().chain(ways).collect();
+        let cell = self.named(simplest.cell.as_ref());
+        format!("missed {}: {test}: {cell}: {}", simplest.dependence.word(), how.join("; "))
+    }
+
+    /// A test that was found may depend on more than what it was found by: worth knowing, not wrong.
+    fn other_cells(&self, Dependent { test, shown, .. }: &Dependent) -> Vec<String> {
+        let is_known = |cell: &Option<String>| {
+            self.judged.iter().any(|one| one.is_true() && one.finding.test == *test && one.cell == *cell)
+        };
+        let mut cells: BTreeMap<&String, &Shown> = BTreeMap::new();
+        for one in shown.iter().rev().filter(|one| !is_known(&one.cell)) {
+            cells.extend(one.cell.as_ref().map(|cell| (cell, one)));
+        }
+        let note = |(cell, one): (&String, &Shown)| {
+            let before = one.before.join(", ");
+            format!("note: {test} was found, but not through {}: after {before}", self.named(Some(cell)))
+        };
+        cells.into_iter().map(note).collect()
+    }
+
+    fn falsehoods(&self, judgement: &Judgement) -> Vec<String> {
+        let finding = &judgement.finding;
+        let what = format!("{} {} after {}", finding.role, finding.test, finding.others.join(", "));
+        let mut said: Vec<(&str, String)> = Vec::new();
+        said.extend(judgement.problems.iter().map(|problem| ("finding", problem.clone())));
+        said.extend(judgement.false_alternatives.iter().map(|list| ("alternative", list.join(", "))));
+        said.extend(judgement.false_cleaners.iter().map(|cleaner| ("cleaner", cleaner.clone())));
+        if judgement.is_cause_right == Some(false) {
+            let named = finding.causes.first().map_or("nothing", String::as_str);
+            said.push(("cause", format!("{}, said {named}", self.named(judgement.cell.as_ref()))));
+        }
+        said.into_iter().map(|(kind, text)| format!("false {kind}: {what}: {text}")).collect()
     }
 }
 
