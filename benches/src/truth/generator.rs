@@ -87,7 +87,7 @@ pub(crate) struct Place {
 /// The suite of that number; the others need not be made for it. A smaller one than usual is quicker to judge.
 pub(crate) fn suite(seed: u64, number: u64, size: Option<usize>) -> Suite {
     let mut random = Random::of(seed, number + 1);
-    let cells = size.map_or(CELLS, |size| size / 2).min(CELLS);
+    let cells = size.map_or(CELLS, |size| size / 3).min(CELLS);
     let plans: Vec<Plan> = couplings::plans(seed, number as usize * CELLS).take(cells).collect();
     let has_mocks = number % MOCKING == MOCKING - 1;
     // Both kinds of framework, with and without mocks.
@@ -206,7 +206,7 @@ mod tests {
     fn smaller_suites_can_be_had() {
         for number in 0..100 {
             let small = suite(1, number, Some(LEAST_TESTS));
-            assert_eq!((small.tests().len(), small.cells.len()), (LEAST_TESTS, LEAST_TESTS / 2));
+            assert_eq!((small.tests().len(), small.cells.len()), (LEAST_TESTS, LEAST_TESTS / 3));
             assert!(small.classes.len() >= 3);
         }
     }

@@ -64,7 +64,7 @@ pub(crate) struct TruthArguments {
     triples: usize,
 
     /// How long one refinement may take
-    #[arg(long, value_name = "TIME", default_value = "10m")]
+    #[arg(long, value_name = "TIME", default_value = "30m")]
     budget: String,
 
     /// Keep sources, class files and stores in this folder
@@ -131,6 +131,9 @@ pub(crate) fn run(arguments: &TruthArguments) -> Result<bool, Failure> {
                     let result = bench.suite(number);
                     let mut report = results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     eprintln!("{}", report.add(number, result));
+                    // Beside the suite, for who does not want to wait for the others.
+                    let file = bench.suites.join(format!("suite-{number}/complaints.txt"));
+                    let _ = fs::write(file, report.complaints(number).join("\n") + "\n");
                 }
             });
         }

@@ -268,6 +268,16 @@ impl Report {
         line
     }
 
+    /// What is wrong with one suite, or worth knowing.
+    pub(crate) fn complaints(&self, number: u64) -> Vec<String> {
+        let lines = match self.results.get(&number) {
+            Some(Ok(result)) => result.complaints(),
+            Some(Err(failure)) => vec![format!("error: {failure}")],
+            None => Vec::new(),
+        };
+        lines.into_iter().map(|line| format!("--seed {} --only {number}: {line}", self.seed)).collect()
+    }
+
     pub(crate) fn finish(&mut self, elapsed: Duration) {
         self.elapsed = elapsed;
     }
@@ -283,13 +293,9 @@ impl Report {
     pub(crate) fn render(&self, style: Style) -> String {
         let mut text = String::new();
         let item = if style == Style::Markdown { "- " } else { "  " };
-        for (number, result) in &self.results {
-            let lines = match result {
-                Ok(result) => result.complaints(),
-                Err(failure) => vec![format!("error: {failure}")],
-            };
-            for line in lines {
-                let _ = writeln!(text, "{item}--seed {} --only {number}: {line}", self.seed);
+        for number in self.results.keys() {
+            for line in self.complaints(*number) {
+                let _ = writeln!(text, "{item}{line}");
             }
         }
         let head = if text.is_empty() { String::new() } else { "What is wrong:\n".to_owned() + &text + "\n" };
