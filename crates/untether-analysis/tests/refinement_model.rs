@@ -158,6 +158,8 @@ impl Oracle for Model<'_> {
             .collect())
     }
 
+    fn warm_up(&mut self, _tests: Vec<String>) {}
+
     fn progress(&mut self, _phase: Phase) {}
 
     fn found(&mut self, _finding: &Finding) {}

@@ -44,6 +44,8 @@ pub struct Executor {
     next_file: AtomicUsize,
     /// Watched JVMs that wait for their next plan.
     pub(crate) idle: Mutex<Vec<LiveJvm>>,
+    /// Tests that a watched JVM runs first, so that classes are initialised before anything is tried.
+    pub(crate) warm_up: Vec<String>,
 }
 
 /// What came of it, unless time ran out.
@@ -70,7 +72,12 @@ pub(crate) struct Part {
 impl Executor {
     pub fn new(context: WorkerContext, config: Config, scratch: &Path, limits: Limits) -> Self {
         let (scratch, next_file) = (scratch.to_path_buf(), AtomicUsize::new(0));
-        Executor { context, config, scratch, limits, next_file, idle: Mutex::default() }
+        Executor { context, config, scratch, limits, next_file, idle: Mutex::default(), warm_up: Vec::new() }
+    }
+
+    /// These tests are run first in each watched JVM.
+    pub fn warm_up_with(&mut self, tests: Vec<String>) {
+        self.warm_up = tests;
     }
 
     /// Runs the schedule in a fresh JVM. A test that ends its JVM or does not end costs its class run; another
@@ -160,6 +167,11 @@ impl Executor {
         }
     }
 
+    /// Whether the time for everything is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     fn files(&self) -> Result<Files, RunnerError> {
         let number = self.next_file.fetch_add(1, Ordering::Relaxed);
         let of = |kind: &str| self.scratch.join(format!("{kind}-{number}"));
@@ -171,7 +183,7 @@ impl Executor {
     }
 
     /// A JVM with the agent that takes one plan after the other.
-    pub(crate) fn start_watched(&self) -> Result<LiveJvm, RunnerError> {
+    fn start_unused(&self) -> Result<LiveJvm, RunnerError> {
         let files = self.files()?;
         fs::create_dir_all(&files.traces)
             .map_err(|source| RunnerError::CannotWrite { path: files.traces.clone(), source })?;
@@ -181,6 +193,17 @@ impl Executor {
         let child =
             command.stdin(Stdio::piped()).spawn().map_err(|source| RunnerError::CannotStart { program, source })?;
         LiveJvm::new(child, files)
+    }
+
+    /// The same, after the tests that warm it up; none where these end it.
+    pub(crate) fn start_watched(&self) -> Result<Option<LiveJvm>, RunnerError> {
+        let mut jvm = self.start_unused()?;
+        let mut lines = vec!["!again 1".to_owned()];
+        lines.extend(self.warm_up.iter().cloned());
+        lines.push("!warm".to_owned());
+        jvm.give(&self.context.plan(&lines));
+        let part = self.follow(&self.warm_up, &mut jvm)?;
+        Ok(part.is_waiting.then_some(jvm))
     }
 
     /// Follows what a JVM tells until its plan is over, it ends, or takes too long.
@@ -220,7 +243,7 @@ impl Executor {
             if let Some(status) = status {
                 return Ok(runs.into_part(Some((Status::Died, ending(status)))));
             }
-            if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if self.is_over() {
                 return Ok(Part { is_out_of_time: true, ..Part::default() });
             }
             if last_event.elapsed() > self.limits.per_test {

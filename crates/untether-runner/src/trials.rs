@@ -217,20 +217,25 @@ impl Executor {
     fn play(&self, trials: &[(usize, &Trial)], jvms: &AtomicUsize) -> Result<Execution<Played>, RunnerError> {
         let plan = Plan::new(trials);
         let waiting = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut jvm = match waiting {
-            Some(jvm) => jvm,
+        let started = match waiting {
+            Some(jvm) => Ok(Some(jvm)),
             None => {
                 jvms.fetch_add(1, Ordering::Relaxed);
-                self.start_watched()?
+                self.start_watched()
             }
+        };
+        let nothing = |reason: String| {
+            Ok(Execution::Ended(Played { results: Vec::new(), decided: 0, executions: 0, obstacle: Some(reason) }))
+        };
+        let mut jvm = match started {
+            Ok(Some(jvm)) => jvm,
+            Ok(None) if self.is_over() => return Ok(Execution::OutOfTime),
+            Ok(None) => return nothing("the JVM did not survive the suite".to_owned()),
+            Err(RunnerError::WorkerFailed { ending, .. }) => return nothing(format!("it did not start: {ending}")),
+            Err(error) => return Err(error),
         };
         jvm.give(&self.context.plan(&plan.lines));
-        let Part { verdicts, is_out_of_time, fields, obstacle, is_waiting } = match self.follow(&plan.tests, &mut jvm) {
-            Err(RunnerError::WorkerFailed { ending, .. }) => {
-                Part { obstacle: Some(format!("a watched JVM did not start: {ending}")), ..Part::default() }
-            }
-            part => part?,
-        };
+        let Part { verdicts, is_out_of_time, fields, obstacle, is_waiting } = self.follow(&plan.tests, &mut jvm)?;
         if is_waiting {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(jvm);
         }

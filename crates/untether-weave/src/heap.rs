@@ -389,7 +389,7 @@ impl Pass<'_, '_, '_, '_> {
         const ICONST_0: u8 = 3;
         const ISUB: u8 = 0x64;
         let Some(array) = homes.get(touch.array) else { return Ok(()) };
-        let mut load = |bytes: &mut Vec<u8>, position: usize| {
+        let load = |bytes: &mut Vec<u8>, position: usize| {
             if let Some(home) = homes.get(position) {
                 reload(bytes, &[*home]);
             }

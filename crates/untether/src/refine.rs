@@ -430,6 +430,10 @@ impl Oracle for Jvms<'_> {
         Ok(found)
     }
 
+    fn warm_up(&mut self, tests: Vec<String>) {
+        self.executor.warm_up_with(tests);
+    }
+
     fn progress(&mut self, phase: Phase) {
         self.display.phase(phase);
     }

@@ -79,7 +79,10 @@ impl Session<'_, '_> {
         let mut open = Vec::new();
         for number in from..self.findings.len() {
             let finding = self.findings[number].clone();
-            if let Some(fields) = changed.get(finding.others()).filter(|_| !is_of_disturbed(&finding)) {
+            // What a test comes to in a JVM that is put back proves nothing where it is not to be trusted.
+            let is_trusted = self.evidence.test(&finding.test).is_some_and(|test| self.is_trusted(test));
+            let fields = changed.get(finding.others()).filter(|_| is_trusted && !is_of_disturbed(&finding));
+            if let Some(fields) = fields {
                 open.push(Open { number, fields: self.ranked(&finding, fields), finding });
             }
         }

@@ -26,7 +26,30 @@ impl Session<'_, '_> {
         self.find_disturbers()?;
         self.prove_causes(0)?;
         self.find_alternatives()?;
+        self.merge_alike();
         self.find_cleaners()
+    }
+
+    /// What happens to a test through the same fields is one finding, whoever is to blame.
+    fn merge_alike(&mut self) {
+        let mut kept: Vec<Finding> = Vec::new();
+        for finding in std::mem::take(&mut self.findings) {
+            let is_alike = |other: &&mut Finding| {
+                let is_same = other.test == finding.test && other.role == finding.role && other.cause == finding.cause;
+                is_same && !is_of_disturbed(other) && !is_of_disturbed(&finding)
+            };
+            match kept.iter_mut().find(is_alike).filter(|other| !other.cause.fields.is_empty()) {
+                Some(other) => {
+                    for list in std::iter::once(finding.others().to_vec()).chain(finding.alternatives.clone()) {
+                        if other.others() != list && !other.alternatives.contains(&list) {
+                            other.alternatives.push(list);
+                        }
+                    }
+                }
+                None => kept.push(finding),
+            }
+        }
+        self.findings = kept;
     }
 
     fn trusted_way(&self, test: Test) -> (Way, usize) {
@@ -205,7 +228,7 @@ impl Session<'_, '_> {
 
     // ---- tests that undo it
 
-    /// Cleaners are looked for once per cause, among the tests that write its fields.
+    /// Cleaners are looked for once per cause, among the tests that write its fields, or what the test reads.
     fn find_cleaners(&mut self) -> Result<(), Stopped> {
         let mut by_cause: BTreeMap<(Vec<String>, Vec<String>), Vec<usize>> = BTreeMap::new();
         for (number, finding) in self.findings.iter().enumerate() {
@@ -217,8 +240,13 @@ impl Session<'_, '_> {
         }
         for ((fields, polluters), numbers) in by_cause {
             let polluters = self.numbers(&polluters);
-            let writers: BTreeSet<Test> =
+            let mut writers: BTreeSet<Test> =
                 fields.iter().flat_map(|field| self.evidence.writers_of_field(field)).collect();
+            // Where that costs no JVM, other state that the test reads may make up for it as well.
+            let first = numbers.first().and_then(|&number| self.evidence.test(&self.findings[number].test));
+            if let Some(test) = first.filter(|&test| self.is_trusted(test)) {
+                writers.extend(self.evidence.writers_of(test));
+            }
             let mut known: Option<Vec<Test>> = None;
             for number in numbers {
                 let Some(test) = self.evidence.test(&self.findings[number].test) else { continue };

@@ -37,6 +37,9 @@ pub trait Oracle {
     /// it could not be tried.
     fn try_all(&mut self, trials: &[Trial]) -> Result<Vec<Option<Tried>>, Stopped>;
 
+    /// These tests can be run, in this order, before trials, so that what happens only once in a JVM has happened.
+    fn warm_up(&mut self, tests: Vec<String>);
+
     /// What is being done, for people who wait.
     fn progress(&mut self, phase: Phase);
 
@@ -173,6 +176,8 @@ impl<'s, 'd> Session<'s, 'd> {
     fn run(&mut self) -> Result<(), Stopped> {
         self.oracle.progress(Phase::Reference);
         self.find_reference()?;
+        let runnable: Vec<Test> = (0..self.reference.len()).filter(|&test| self.can_run(test)).collect();
+        self.oracle.warm_up(self.names(&runnable));
         let targets = self.targets();
         let searched = self.search(&targets);
         // What was found is made the most of even where the search was cut short, as far as there is time.

@@ -273,6 +273,7 @@ final class UntetherActors {
             int flags = slot.isLazy ? UntetherTrace.LAZY : 0;
             if (slot.writer != slot.pendingWriter) {
                 flags |= UntetherTrace.BY_INITIALIZER;
+                UntetherUndo.writtenByInitializer(slot);
             }
             UntetherTrace.write(slot.writer, slot, slot.writeStack, flags);
             UntetherSharing.written(slot, object);

@@ -101,7 +101,7 @@ final class UntetherSharing {
         UntetherObject shared =
                 new UntetherObject(object, hash, parent, place, writer, stack, layout, false, null);
         shared.madeIn = madeIn;
-        UntetherObject local = UntetherNames.localOf(object);
+        UntetherObject local = UntetherFields.localOf(object);
         if (local != null) {
             shared.heldLike(local);
         }

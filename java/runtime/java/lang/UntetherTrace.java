@@ -138,7 +138,7 @@ final class UntetherTrace {
             integer(slot.number);
             integer(object);
             place(slot.owner, slot.place);
-            string(UntetherNames.fieldOf(slot));
+            string(UntetherFields.fieldOf(slot));
             end();
             element(slot);
         }
@@ -153,7 +153,7 @@ final class UntetherTrace {
         Object old = slot.oldSaved instanceof java.lang.ref.Reference
                 ? ((java.lang.ref.Reference<?>) slot.oldSaved).get()
                 : null;
-        String text = UntetherNames.elementOf(slot, old);
+        String text = UntetherFields.elementOf(slot, old);
         if (!text.isEmpty()) {
             slot.isNamed = true;
             begin(ELEMENT);

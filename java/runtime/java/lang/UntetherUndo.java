@@ -30,9 +30,15 @@ final class UntetherUndo {
     private static Object[] values = new Object[1024];
     private static long[] bits = new long[1024];
     private static int[] writers = new int[1024];
+    /** Whether another thread than the worker's wrote: while it runs, that is not touched. */
+    private static boolean[] isForeign = new boolean[1024];
     private static int count;
+    private static Thread worker;
 
     private static String obstacle;
+
+    /** Whether the classes that tests need are initialised, so that the effects of initializers are part of the world. */
+    private static boolean isWarm;
 
     /** Commands that wait for the start of a test, and that test. */
     private static String[] dueTests = new String[16];
@@ -50,7 +56,8 @@ final class UntetherUndo {
      * <p>{@code again N}: the world as it was when N saves had been made; makes the Nth where it is not there yet.
      * {@code revert FIELDS}: puts these fields back to the last save, {@code keep FIELDS}: all others. {@code fields}:
      * notes which fields differ from the last save, {@code told}: says them. {@code at TEST COMMAND}, with a tab
-     * between: when that test starts. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
+     * between: when that test starts. {@code warm}: what class initializers did until now, and threads that run, belong
+     * to the world of the first save. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
      */
     static String obey(String command) {
         String rest = command.substring(command.indexOf(' ') + 1);
@@ -59,6 +66,13 @@ final class UntetherUndo {
             String running = depth == 0 ? "" : runningThread();
             again(Integer.parseInt(rest));
             return obstacle != null ? obstacle : running;
+        }
+        if (command.equals("warm")) {
+            again(1);
+            threads = UntetherNative.liveThreads();
+            obstacle = null;
+            isWarm = true;
+            return "";
         }
         if (command.startsWith("at ")) {
             due(rest.substring(0, rest.indexOf('\t')), rest.substring(rest.indexOf('\t') + 1));
@@ -131,6 +145,7 @@ final class UntetherUndo {
                 return;
             }
             threads = alive;
+            worker = depth == 0 ? Thread.currentThread() : worker;
             starts[depth] = count;
             window = ++lastWindow;
             windows[depth++] = window;
@@ -140,17 +155,29 @@ final class UntetherUndo {
         }
     }
 
+    /** What running threads wrote is left to the save before, and so to the end of the class that started them. */
     private static void undo(boolean isDropped) {
+        boolean hasThreads = depth > 1 && isAnyRunning();
         UntetherLock.enterSuspended();
         try {
             int start = starts[depth - 1];
-            for (int i = count - 1; i >= start; i--) {
-                restore(i);
-                slots[i].writer = writers[i];
-                slots[i] = null;
-                values[i] = null;
+            int end = count;
+            for (int i = end - 1; i >= start; i--) {
+                if (!hasThreads || !isForeign[i]) {
+                    restore(i);
+                    slots[i].writer = writers[i];
+                }
             }
             count = start;
+            for (int i = start; i < end; i++) {
+                if (hasThreads && isForeign[i]) {
+                    move(i, count++);
+                } else {
+                    slots[i] = null;
+                    values[i] = null;
+                }
+            }
+            starts[depth - 1] = count;
             if (isDropped) {
                 depth--;
             }
@@ -167,11 +194,13 @@ final class UntetherUndo {
     /** Puts the slots of the listed fields back, or those of all others, and leaves the rest as it is. */
     private static void revert(String fields, boolean isListed) {
         String[] wanted = split(fields);
+        boolean hasThreads = isAnyRunning();
         UntetherLock.enterSuspended();
         try {
             int start = depth == 0 ? count : starts[depth - 1];
             for (int i = count - 1; i >= start; i--) {
-                if (contains(wanted, UntetherNames.fieldOf(slots[i])) == isListed) {
+                boolean isTouched = !hasThreads || !isForeign[i];
+                if (isTouched && contains(wanted, UntetherFields.fieldOf(slots[i])) == isListed) {
                     restore(i);
                 }
             }
@@ -192,7 +221,7 @@ final class UntetherUndo {
                 if (object == null || isAsBefore(object, i)) {
                     continue;
                 }
-                String field = UntetherNames.fieldOf(slots[i]);
+                String field = UntetherFields.fieldOf(slots[i]);
                 if (contains(found, field)) {
                     continue;
                 }
@@ -253,13 +282,33 @@ final class UntetherUndo {
         slots[count] = slot;
         values[count] = UntetherValues.strong(object, slot);
         bits[count] = UntetherValues.bits(object, slot);
+        isForeign[count] = Thread.currentThread() != worker;
         writers[count++] = slot.writer;
+    }
+
+    private static void move(int from, int to) {
+        slots[to] = slots[from];
+        values[to] = values[from];
+        bits[to] = bits[from];
+        writers[to] = writers[from];
+        isForeign[to] = isForeign[from];
+        if (from != to) {
+            slots[from] = null;
+            values[from] = null;
+        }
+    }
+
+    /** An initializer wrote outside of its class, and would do so again in a fresh JVM. Call with the lock held. */
+    static void writtenByInitializer(UntetherSlot slot) {
+        if (isWarm && obstacle == null) {
+            obstacle = "a class initializer changed " + UntetherFields.fieldOf(slot);
+        }
     }
 
     /** An initializer reads the slot. Call with the lock held. */
     static void readByInitializer(UntetherSlot slot) {
         if (slot.window >= windows[0] && obstacle == null) {
-            obstacle = "a class initializer read " + UntetherNames.fieldOf(slot);
+            obstacle = "a class initializer read " + UntetherFields.fieldOf(slot);
         }
     }
 
@@ -273,6 +322,9 @@ final class UntetherUndo {
         System.arraycopy(bits, 0, moreBits, 0, count);
         int[] moreWriters = new int[length];
         System.arraycopy(writers, 0, moreWriters, 0, count);
+        boolean[] moreForeign = new boolean[length];
+        System.arraycopy(isForeign, 0, moreForeign, 0, count);
+        isForeign = moreForeign;
         slots = moreSlots;
         values = moreValues;
         bits = moreBits;
@@ -315,6 +367,15 @@ final class UntetherUndo {
             }
         }
         return "";
+    }
+
+    private static boolean isAnyRunning() {
+        for (Thread thread : UntetherNative.liveThreads()) {
+            if (isNew(thread) && !isHarmless(thread)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static boolean isNew(Thread thread) {

@@ -7,14 +7,14 @@ import jdk.internal.misc.Unsafe;
  * What a slot means to a person: the field of the program that holds it, and where it is an element of a collection,
  * which one. Objects of the JDK between that field and the slot (tables, nodes, boxes) are looked through.
  */
-final class UntetherNames {
+final class UntetherFields {
     private static final Unsafe U = Untether.U;
     private static final int LONGEST_KEY = 40;
 
     /** The field for what no field of the program leads to. */
     private static final String THREAD_LOCAL = "ThreadLocal";
 
-    private UntetherNames() {}
+    private UntetherFields() {}
 
     /** The class that declares the field, in full, and the field: {@code com.example.Cart.items}. */
     static String fieldOf(UntetherSlot slot) {
