@@ -1,0 +1,206 @@
+//! `deps` as a table: one block for each field, since one field is one thing to mend.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Result, Write};
+
+use untether_model::DependencyKind;
+
+use crate::pairs::{Channel, Pair};
+use crate::rank::Standing;
+use crate::run::{Party, Run};
+use crate::stack::place;
+use crate::text::{count, cut_in_the_middle};
+
+#[derive(Debug, Clone, Copy)]
+pub struct TableOptions {
+    /// Also pairs that meet only inside of libraries and the JDK.
+    pub with_libraries: bool,
+    /// Every block and every pair, however many.
+    pub is_complete: bool,
+}
+
+/// Blocks, and lines of pairs in them, that fit on two screens.
+const MOST_BLOCKS: usize = 15;
+const LINES: usize = 60;
+/// Characters of a path.
+const WIDTH: usize = 100;
+
+/// A field with the pairs that meet in it.
+struct Block<'p> {
+    kind: DependencyKind,
+    field: &'p str,
+    /// Each pair with its channels in the field, best first.
+    pairs: Vec<(&'p Pair, Vec<&'p Channel>)>,
+}
+
+impl Block<'_> {
+    fn best(&self) -> Option<&Channel> {
+        self.pairs.iter().filter_map(|(_, channels)| channels.first()).copied().min_by_key(|channel| channel.rank)
+    }
+
+    fn writers(&self) -> BTreeSet<Party> {
+        self.pairs.iter().map(|(pair, _)| pair.writer_and_reader().0).collect()
+    }
+
+    fn readers(&self) -> BTreeSet<Party> {
+        self.pairs.iter().map(|(pair, _)| pair.writer_and_reader().1).collect()
+    }
+}
+
+pub fn write_table(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair], options: TableOptions) -> Result<()> {
+    if pairs.is_empty() {
+        return writeln!(out, "no dependencies");
+    }
+    let blocks = blocks(run, pairs, options.with_libraries);
+    if blocks.is_empty() {
+        writeln!(out, "no dependencies through the project's own state")?;
+    }
+    let shown = if options.is_complete { blocks.len() } else { blocks.len().min(MOST_BLOCKS) };
+    let lines = if options.is_complete { usize::MAX } else { (LINES / shown.max(1)).clamp(3, 20) };
+    for (index, block) in blocks.iter().take(shown).enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        write_block(out, run, block, lines)?;
+    }
+    if blocks.len() > shown {
+        let rest = &blocks[shown..];
+        let likely = rest.iter().filter_map(Block::best).any(|channel| channel.rank.standing != Standing::OwnHinted);
+        let hint = if likely || options.with_libraries { "" } else { ", all of them lazy or set by initializers" };
+        writeln!(out)?;
+        writeln!(out, "and {}{hint}; --all shows them", count(rest.len(), "more field", "more fields"))?;
+    }
+    if !options.with_libraries {
+        write_libraries(out, run, pairs)?;
+    }
+    Ok(())
+}
+
+fn blocks<'p>(run: &'p Run<'_>, pairs: &'p [Pair], with_libraries: bool) -> Vec<Block<'p>> {
+    let mut by_field: BTreeMap<(DependencyKind, &str), Block<'p>> = BTreeMap::new();
+    for pair in pairs.iter().filter(|pair| with_libraries || pair.is_own()) {
+        let mut of_pair: BTreeMap<&str, Vec<&Channel>> = BTreeMap::new();
+        for channel in pair.telling_channels() {
+            of_pair.entry(run.field(channel)).or_default().push(channel);
+        }
+        for (field, channels) in of_pair {
+            let new = || Block { kind: pair.kind, field, pairs: Vec::new() };
+            by_field.entry((pair.kind, field)).or_insert_with(new).pairs.push((pair, channels));
+        }
+    }
+    let mut blocks: Vec<Block<'p>> = by_field.into_values().collect();
+    blocks.sort_by_cached_key(|block| {
+        let rank = block.best().map(|channel| (channel.rank.standing, channel.rank.detours, channel.rank.is_qualified));
+        (block.kind, rank, Reverse(block.readers().len()), block.field)
+    });
+    blocks
+}
+
+fn write_block(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, lines: usize) -> Result<()> {
+    let (readers, writers) = (block.readers(), block.writers());
+    let (has_many_readers, has_many_writers) = (readers.len() > 1, writers.len() > 1);
+    let (readers, writers) = (parties(run, &readers), parties(run, &writers));
+    let verb = |is_plural: bool, plural: &'static str, singular: &'static str| if is_plural { plural } else { singular };
+    let sentence = match block.kind {
+        DependencyKind::Data => format!("{readers} read what {writers} wrote"),
+        DependencyKind::Anti => format!("{writers} overwrote what {readers} had read"),
+        DependencyKind::Candidate => format!(
+            "{readers} {} what {writers} {}, in whatever order (candidates)",
+            verb(has_many_readers, "read", "reads"),
+            verb(has_many_writers, "change", "changes")
+        ),
+    };
+    writeln!(out, "{}: {sentence}", block.field)?;
+    if let Some(best) = block.best() {
+        write_best(out, run, block, best)?;
+    }
+    let by_writer = by_source(block);
+    for (from, of_source) in by_writer.iter().take(lines) {
+        let more = match of_source.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {})", count(more, "other", "others")),
+        };
+        writeln!(out, "  {} -> {}{more}", run.label(*from), run.label(of_source[0].to))?;
+    }
+    if by_writer.len() > lines {
+        let left: usize = by_writer[lines..].iter().map(|(_, pairs)| pairs.len()).sum();
+        writeln!(out, "  and {}; --all or --test TEST shows them", count(left, "more pair", "more pairs"))?;
+    }
+    Ok(())
+}
+
+/// Where it happens, how it is reached and what else is known of it, where that says more than the field's name.
+fn write_best(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, best: &Channel) -> Result<()> {
+    let resource = run.resource(best);
+    let names: BTreeSet<&str> =
+        block.pairs.iter().flat_map(|(_, channels)| channels).map(|channel| run.resource(channel).name.as_str()).collect();
+    let is_said = |name: &str| block.field == name || block.field.ends_with(&format!(".{name}"));
+    let elements: Vec<&str> = names.into_iter().filter(|name| !is_said(name)).collect();
+    if !elements.is_empty() {
+        const MOST: usize = 3;
+        let shown: Vec<String> = elements.iter().take(MOST).map(|name| cut_in_the_middle(name, WIDTH)).collect();
+        let more = match elements.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        writeln!(out, "  through {}{more}", shown.join(", "))?;
+    }
+    let is_static = resource.root == resource.field;
+    if !is_static && !resource.name.starts_with("property ") {
+        writeln!(out, "  reached as {}", cut_in_the_middle(&resource.path, WIDTH))?;
+    }
+    let detection = run.detection(best);
+    let written = place(detection, run.write_lines(best)).map(|place| format!("written at {place}"));
+    let read = place(detection, run.read_lines(best)).map(|place| format!("read at {place}"));
+    let places: Vec<String> = written.into_iter().chain(read).chain(label_words(best)).collect();
+    if !places.is_empty() {
+        writeln!(out, "  {}", places.join(", "))?;
+    }
+    Ok(())
+}
+
+/// `(lazy)`, and other labels, as `docs/json.md` explains them.
+pub(crate) fn label_words(channel: &Channel) -> impl Iterator<Item = String> {
+    channel.labels.iter().filter_map(|label| Some(format!("({})", serde_json::to_value(label).ok()?.as_str()?)))
+}
+
+/// The pairs of a block by where they come from: those with most first.
+fn by_source<'p>(block: &Block<'p>) -> Vec<(Party, Vec<&'p Pair>)> {
+    let mut by_source: BTreeMap<Party, Vec<&Pair>> = BTreeMap::new();
+    for (pair, _) in &block.pairs {
+        by_source.entry(pair.from).or_default().push(pair);
+    }
+    let mut by_source: Vec<(Party, Vec<&Pair>)> = by_source.into_iter().collect();
+    by_source.sort_by_key(|(from, pairs)| (Reverse(pairs.len()), *from));
+    by_source
+}
+
+/// `2 tests and 1 class fixture`; between classes, `2 classes`.
+pub(crate) fn parties(run: &Run<'_>, parties: &BTreeSet<Party>) -> String {
+    let tests = parties.iter().filter(|&&party| run.party(party).test.is_some()).count();
+    let classes = parties.len() - tests;
+    match (tests, classes) {
+        (tests, 0) => count(tests, "test", "tests"),
+        (0, classes) => count(classes, "class", "classes"),
+        (tests, classes) => {
+            format!("{} and {}", count(tests, "test", "tests"), count(classes, "class fixture", "class fixtures"))
+        }
+    }
+}
+
+fn write_libraries(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair]) -> Result<()> {
+    let foreign: Vec<&Pair> = pairs.iter().filter(|pair| !pair.is_own()).collect();
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    let fields: BTreeSet<&str> =
+        foreign.iter().flat_map(|pair| &pair.channels).map(|channel| run.field(channel)).collect();
+    writeln!(out)?;
+    writeln!(
+        out,
+        "{} only inside of libraries and the JDK, through {}; --libraries shows them",
+        count(foreign.len(), "more dependency", "more dependencies"),
+        count(fields.len(), "field", "fields")
+    )
+}
