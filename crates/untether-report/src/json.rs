@@ -1,7 +1,7 @@
 //! Dependencies as JSON: a contract that `docs/json.md` describes. Resources, stacks and methods are written once and
 //! referred to by their places, and nothing is built up as text.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{Error, Result, Write};
 
 use serde::Serialize;
@@ -24,6 +24,7 @@ struct DocumentForm<'d, M> {
     lines: Vec<(usize, u32)>,
     /// Lines, innermost first.
     stacks: Vec<Vec<usize>>,
+    fields: Vec<&'d str>,
     resources: Vec<ResourceForm<'d>>,
     dependencies: Vec<DependencyForm>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,12 +56,12 @@ struct MethodForm<'d> {
     file: &'d str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, PartialEq, Eq, Hash, Clone, Copy)]
 struct ResourceForm<'d> {
     name: &'d str,
-    field: &'d str,
+    field: usize,
     path: &'d str,
-    root: &'d str,
+    root: usize,
 }
 
 #[derive(Serialize)]
@@ -72,9 +73,10 @@ struct DependencyForm {
     channels: Vec<ChannelForm>,
 }
 
+/// Resources that were written in one place and read in another.
 #[derive(Serialize)]
 struct ChannelForm {
-    resource: usize,
+    resources: Vec<usize>,
     is_own: bool,
     #[serde(skip_serializing_if = "is_empty")]
     labels: Labels,
@@ -89,12 +91,7 @@ fn is_empty(labels: &Labels) -> bool {
 }
 
 /// `manifest` are the findings of a refinement, where they are wanted.
-pub fn write_json<M: Serialize>(
-    out: &mut dyn Write,
-    run: &Run<'_>,
-    pairs: &[Pair],
-    manifest: Option<M>,
-) -> Result<()> {
+pub fn write_json<M: Serialize>(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair], manifest: Option<M>) -> Result<()> {
     let mut tables = Tables::new(run);
     let dependencies: Vec<DependencyForm> = pairs.iter().map(|pair| tables.dependency(pair)).collect();
     let taking_part: BTreeSet<Party> = pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
@@ -128,7 +125,8 @@ pub fn write_json<M: Serialize>(
         methods: tables.methods.items,
         lines: tables.lines.items,
         stacks: tables.stacks,
-        resources: tables.resources,
+        fields: tables.fields.items,
+        resources: tables.resources.items,
         dependencies,
         manifest,
     };
@@ -162,9 +160,10 @@ struct Tables<'r> {
     methods: Numbered<MethodForm<'r>>,
     lines: Numbered<(usize, u32)>,
     stacks: Vec<Vec<usize>>,
-    resources: Vec<ResourceForm<'r>>,
-    stack_numbers: BTreeMap<(usize, u32), usize>,
-    resource_numbers: BTreeMap<(usize, u32), usize>,
+    fields: Numbered<&'r str>,
+    /// Slots of which nobody could tell the difference are one.
+    resources: Numbered<ResourceForm<'r>>,
+    stack_numbers: HashMap<(usize, u32), usize>,
 }
 
 impl<'r> Tables<'r> {
@@ -174,46 +173,46 @@ impl<'r> Tables<'r> {
             methods: Numbered::new(),
             lines: Numbered::new(),
             stacks: Vec::new(),
-            resources: Vec::new(),
-            stack_numbers: BTreeMap::new(),
-            resource_numbers: BTreeMap::new(),
+            fields: Numbered::new(),
+            resources: Numbered::new(),
+            stack_numbers: HashMap::new(),
         }
     }
 
     fn dependency(&mut self, pair: &Pair) -> DependencyForm {
-        DependencyForm {
-            kind: pair.kind,
-            from: pair.from,
-            to: pair.to,
-            is_own: pair.is_own(),
-            channels: pair.channels.iter().map(|channel| self.channel(channel)).collect(),
+        let mut channels: Vec<ChannelForm> = Vec::new();
+        let mut numbers = HashMap::new();
+        for channel in &pair.channels {
+            let form = ChannelForm {
+                resources: vec![self.resource(channel)],
+                is_own: channel.rank.standing.is_own(),
+                labels: channel.labels,
+                write: self.stack(channel.jvm, channel.write_stack),
+                read: self.stack(channel.jvm, channel.read_stack),
+            };
+            let key = (form.is_own, form.labels, form.write, form.read);
+            match numbers.get(&key) {
+                Some(&at) => {
+                    let known: &mut ChannelForm = &mut channels[at];
+                    known.resources.extend(form.resources);
+                }
+                None => {
+                    numbers.insert(key, channels.len());
+                    channels.push(form);
+                }
+            }
         }
-    }
-
-    fn channel(&mut self, channel: &Channel) -> ChannelForm {
-        ChannelForm {
-            resource: self.resource(channel),
-            is_own: channel.rank.standing.is_own(),
-            labels: channel.labels,
-            write: self.stack(channel.jvm, channel.write_stack),
-            read: self.stack(channel.jvm, channel.read_stack),
+        for channel in &mut channels {
+            let mut seen = HashSet::new();
+            channel.resources.retain(|resource| seen.insert(*resource));
         }
+        DependencyForm { kind: pair.kind, from: pair.from, to: pair.to, is_own: pair.is_own(), channels }
     }
 
     fn resource(&mut self, channel: &Channel) -> usize {
-        let key = (channel.jvm, channel.resource);
-        if let Some(&number) = self.resource_numbers.get(&key) {
-            return number;
-        }
         let resource = self.run.resource(channel);
-        self.resource_numbers.insert(key, self.resources.len());
-        self.resources.push(ResourceForm {
-            name: &resource.name,
-            field: &resource.field,
-            path: &resource.path,
-            root: &resource.root,
-        });
-        self.resources.len() - 1
+        let (field, root) = (self.fields.number(&resource.field), self.fields.number(&resource.root));
+        self.resources.number(ResourceForm { name: &resource.name, field, path: &resource.path, root })
     }
 
     fn stack(&mut self, jvm: usize, stack: Option<u32>) -> Option<usize> {

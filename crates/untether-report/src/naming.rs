@@ -103,10 +103,9 @@ impl<'d> Run<'d> {
     fn module(&self, given: &str) -> Result<usize, NameError> {
         let is_named = |module: &String| module == given || module.rsplit('/').next() == Some(given);
         let exact = self.modules.iter().position(|module| module == given);
-        exact.or_else(|| self.modules.iter().position(is_named)).ok_or_else(|| NameError::NoModule {
-            given: given.to_owned(),
-            modules: self.modules.clone(),
-        })
+        exact
+            .or_else(|| self.modules.iter().position(is_named))
+            .ok_or_else(|| NameError::NoModule { given: given.to_owned(), modules: self.modules.clone() })
     }
 
     /// The best matches: full names, else ends of names, else methods without their class.

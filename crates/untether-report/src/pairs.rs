@@ -75,8 +75,12 @@ impl Run<'_> {
                 meant.is_none_or(|meant| meant.holds(module, unit, query.is_class_level))
             };
             let mut ranker = Ranker::new(detection);
-            let found =
-                dependencies(detection, query.kinds, |unit| is_meant(unit, query.one), |unit| is_meant(unit, query.other));
+            let found = dependencies(
+                detection,
+                query.kinds,
+                |unit| is_meant(unit, query.one),
+                |unit| is_meant(unit, query.other),
+            );
             for dependency in found {
                 let from = self.party_of_unit(jvm, dependency.from, query.is_class_level);
                 let to = self.party_of_unit(jvm, dependency.to, query.is_class_level);

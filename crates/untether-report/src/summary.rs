@@ -29,8 +29,7 @@ impl Summary {
     pub fn new(run: &Run<'_>) -> Self {
         let tests: Vec<_> = run.parties.iter().filter_map(|party| party.test).collect();
         let is_failed = |status: OutcomeStatus| status == OutcomeStatus::Failed;
-        let pairs =
-            run.pairs(&Query { kinds: &[DependencyKind::Data], is_class_level: false, one: None, other: None });
+        let pairs = run.pairs(&Query { kinds: &[DependencyKind::Data], is_class_level: false, one: None, other: None });
         let own: Vec<_> = pairs.iter().filter(|pair| pair.is_own()).collect();
         let readers: BTreeSet<Party> = own.iter().map(|pair| pair.to).collect();
         let fields: BTreeSet<&str> =

@@ -21,14 +21,21 @@ pub struct TableOptions {
 }
 
 /// Blocks, and lines of pairs in them, that fit on two screens.
-const MOST_BLOCKS: usize = 15;
-const LINES: usize = 60;
+const MOST_BLOCKS: usize = 12;
+const LINES: usize = 36;
 /// Characters of a path.
 const WIDTH: usize = 100;
+
+/// The field behind system properties.
+const PROPERTIES: &str = "java.lang.System.props";
 
 /// A field with the pairs that meet in it.
 struct Block<'p> {
     kind: DependencyKind,
+    /// Classes of equal names in two modules are two classes.
+    module: usize,
+    /// Whether another block has the field of another module.
+    is_ambiguous: bool,
     field: &'p str,
     /// Each pair with its channels in the field, best first.
     pairs: Vec<(&'p Pair, Vec<&'p Channel>)>,
@@ -78,30 +85,47 @@ pub fn write_table(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair], options: 
 }
 
 fn blocks<'p>(run: &'p Run<'_>, pairs: &'p [Pair], with_libraries: bool) -> Vec<Block<'p>> {
-    let mut by_field: BTreeMap<(DependencyKind, &str), Block<'p>> = BTreeMap::new();
+    let mut by_field: BTreeMap<(DependencyKind, usize, &str), Block<'p>> = BTreeMap::new();
     for pair in pairs.iter().filter(|pair| with_libraries || pair.is_own()) {
         let mut of_pair: BTreeMap<&str, Vec<&Channel>> = BTreeMap::new();
-        for channel in pair.telling_channels() {
+        for channel in shown_channels(run, pair) {
             of_pair.entry(run.field(channel)).or_default().push(channel);
         }
         for (field, channels) in of_pair {
-            let new = || Block { kind: pair.kind, field, pairs: Vec::new() };
-            by_field.entry((pair.kind, field)).or_insert_with(new).pairs.push((pair, channels));
+            let module = run.party(pair.to).module;
+            let new = || Block { kind: pair.kind, module, is_ambiguous: false, field, pairs: Vec::new() };
+            by_field.entry((pair.kind, module, field)).or_insert_with(new).pairs.push((pair, channels));
         }
     }
+    let mut modules: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for &(_, module, field) in by_field.keys() {
+        modules.entry(field).or_default().insert(module);
+    }
     let mut blocks: Vec<Block<'p>> = by_field.into_values().collect();
+    for block in &mut blocks {
+        block.is_ambiguous = modules[block.field].len() > 1;
+    }
     blocks.sort_by_cached_key(|block| {
         let rank = block.best().map(|channel| (channel.rank.standing, channel.rank.detours, channel.rank.is_qualified));
-        (block.kind, rank, Reverse(block.readers().len()), block.field)
+        (block.kind, rank, Reverse(block.readers().len()), block.field, block.module)
     });
     blocks
+}
+
+/// Who reads one property goes through the table of all of them: that says nothing more.
+fn shown_channels<'p>(run: &Run<'_>, pair: &'p Pair) -> impl Iterator<Item = &'p Channel> {
+    let is_property = |channel: &&Channel| run.resource(channel).name.starts_with("property ");
+    let names_one = pair.telling_channels().any(|channel| is_property(&channel));
+    let is_table = move |channel: &&Channel| run.resource(channel).field == PROPERTIES && !is_property(channel);
+    pair.telling_channels().filter(move |channel| !names_one || !is_table(channel))
 }
 
 fn write_block(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, lines: usize) -> Result<()> {
     let (readers, writers) = (block.readers(), block.writers());
     let (has_many_readers, has_many_writers) = (readers.len() > 1, writers.len() > 1);
     let (readers, writers) = (parties(run, &readers), parties(run, &writers));
-    let verb = |is_plural: bool, plural: &'static str, singular: &'static str| if is_plural { plural } else { singular };
+    let verb =
+        |is_plural: bool, plural: &'static str, singular: &'static str| if is_plural { plural } else { singular };
     let sentence = match block.kind {
         DependencyKind::Data => format!("{readers} read what {writers} wrote"),
         DependencyKind::Anti => format!("{writers} overwrote what {readers} had read"),
@@ -111,7 +135,8 @@ fn write_block(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, lines: usi
             verb(has_many_writers, "change", "changes")
         ),
     };
-    writeln!(out, "{}: {sentence}", block.field)?;
+    let module = if block.is_ambiguous { format!(" in {}", run.modules[block.module]) } else { String::new() };
+    writeln!(out, "{}{module}: {sentence}", block.field)?;
     if let Some(best) = block.best() {
         write_best(out, run, block, best)?;
     }
@@ -133,8 +158,12 @@ fn write_block(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, lines: usi
 /// Where it happens, how it is reached and what else is known of it, where that says more than the field's name.
 fn write_best(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, best: &Channel) -> Result<()> {
     let resource = run.resource(best);
-    let names: BTreeSet<&str> =
-        block.pairs.iter().flat_map(|(_, channels)| channels).map(|channel| run.resource(channel).name.as_str()).collect();
+    let names: BTreeSet<&str> = block
+        .pairs
+        .iter()
+        .flat_map(|(_, channels)| channels)
+        .map(|channel| run.resource(channel).name.as_str())
+        .collect();
     let is_said = |name: &str| block.field == name || block.field.ends_with(&format!(".{name}"));
     let elements: Vec<&str> = names.into_iter().filter(|name| !is_said(name)).collect();
     if !elements.is_empty() {
@@ -153,9 +182,11 @@ fn write_best(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, best: &Chan
     let detection = run.detection(best);
     let written = place(detection, run.write_lines(best)).map(|place| format!("written at {place}"));
     let read = place(detection, run.read_lines(best)).map(|place| format!("read at {place}"));
-    let places: Vec<String> = written.into_iter().chain(read).chain(label_words(best)).collect();
-    if !places.is_empty() {
-        writeln!(out, "  {}", places.join(", "))?;
+    let places = written.into_iter().chain(read).collect::<Vec<_>>().join(", ");
+    let words: Vec<String> =
+        Some(places).filter(|places| !places.is_empty()).into_iter().chain(label_words(best)).collect();
+    if !words.is_empty() {
+        writeln!(out, "  {}", words.join(" "))?;
     }
     Ok(())
 }
@@ -165,10 +196,14 @@ pub(crate) fn label_words(channel: &Channel) -> impl Iterator<Item = String> {
     channel.labels.iter().filter_map(|label| Some(format!("({})", serde_json::to_value(label).ok()?.as_str()?)))
 }
 
-/// The pairs of a block by where they come from: those with most first.
+/// The pairs of a block by where they come from: those with most first, and of those the most
+/// telling pair.
 fn by_source<'p>(block: &Block<'p>) -> Vec<(Party, Vec<&'p Pair>)> {
     let mut by_source: BTreeMap<Party, Vec<&Pair>> = BTreeMap::new();
-    for (pair, _) in &block.pairs {
+    let mut pairs: Vec<(&Pair, _)> =
+        block.pairs.iter().map(|(pair, channels)| (*pair, channels.first().map(|channel| channel.rank))).collect();
+    pairs.sort_by_key(|(pair, rank)| (*rank, pair.to));
+    for (pair, _) in pairs {
         by_source.entry(pair.from).or_default().push(pair);
     }
     let mut by_source: Vec<(Party, Vec<&Pair>)> = by_source.into_iter().collect();

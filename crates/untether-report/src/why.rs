@@ -99,6 +99,6 @@ fn in_a_line(run: &Run<'_>, channel: &Channel) -> String {
     let written = place(detection, run.write_lines(channel)).map(|place| format!("written at {place}"));
     let read = place(detection, run.read_lines(channel)).map(|place| format!("read at {place}"));
     let name = cut_in_the_middle(&run.resource(channel).name, WIDTH);
-    let words: Vec<String> = std::iter::once(name).chain(written).chain(read).chain(label_words(channel)).collect();
-    words.join(", ")
+    let places = std::iter::once(name).chain(written).chain(read).collect::<Vec<_>>().join(", ");
+    std::iter::once(places).chain(label_words(channel)).collect::<Vec<_>>().join(" ")
 }

@@ -106,8 +106,10 @@ pub(crate) enum GraphFormat {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Shows what touches the project's own state: fields of its classes, and properties, locale, time zone
-and standard streams that its code sets. 'untether why WRITER READER' explains one pair.")]
+#[command(
+    after_help = "Shows what touches the project's own state: fields of its classes, and properties, locale, time zone
+and standard streams that its code sets. 'untether why WRITER READER' explains one pair."
+)]
 pub(crate) struct DepsArguments {
     /// Only dependencies from or to this test or class, such as com.example.ATest#m, ATest#m, ATest or module:ATest
     #[arg(long, value_name = "TEST")]
@@ -212,8 +214,10 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Tests can be given as com.example.ATest#m, ATest#m or m, with module: in front where two modules have the
-same; a class stands for its tests and fixtures.")]
+#[command(
+    after_help = "Tests can be given as com.example.ATest#m, ATest#m or m, with module: in front where two modules have the
+same; a class stands for its tests and fixtures."
+)]
 pub(crate) struct WhyArguments {
     /// The test (or class) that wrote
     pub(crate) writer: String,

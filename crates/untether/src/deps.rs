@@ -27,12 +27,8 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
     };
     let manifest =
         if request.kind.contains(&Kind::Manifest) { Some(manifest(store, &stored, meant.as_ref())?) } else { None };
-    let pairs = run.pairs(&Query {
-        kinds: &kinds,
-        is_class_level: request.class_level,
-        one: meant.as_ref(),
-        other: None,
-    });
+    let pairs =
+        run.pairs(&Query { kinds: &kinds, is_class_level: request.class_level, one: meant.as_ref(), other: None });
     match request.format {
         GraphFormat::Json => {
             to_stdout(|out| write_json(out, &run, &pairs, manifest.as_deref().map(findings::views)))?;

@@ -35,8 +35,7 @@ pub(crate) fn run(store: &Path, request: &WhyArguments) -> Result<u8, Error> {
 }
 
 fn between(run: &Run<'_>, writer: &Meant<'_>, reader: &Meant<'_>) -> Vec<Pair> {
-    let mut pairs =
-        run.pairs(&Query { kinds: &KINDS, is_class_level: false, one: Some(writer), other: Some(reader) });
+    let mut pairs = run.pairs(&Query { kinds: &KINDS, is_class_level: false, one: Some(writer), other: Some(reader) });
     pairs.retain(|pair| {
         let (of_writer, of_reader) = pair.writer_and_reader();
         run.is_meant(of_writer, writer) && run.is_meant(of_reader, reader)
