@@ -17,7 +17,7 @@ pub fn write_graph(
     writeln!(out, "digraph dependencies {{")?;
     writeln!(out, "  rankdir=LR; node [shape=box];")?;
     for pair in pairs.iter().filter(|pair| with_libraries || pair.is_own()) {
-        let mut channels = pair.telling_channels();
+        let mut channels = run.telling_channels(pair);
         let through = channels.next().map(|channel| cut_in_the_middle(&run.resource(channel).name, 60));
         let others = match channels.count() {
             0 => String::new(),

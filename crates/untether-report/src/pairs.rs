@@ -6,7 +6,7 @@ use untether_analysis::dependencies;
 use untether_model::{Dependency, DependencyKind, Detection, Labels, Resource, StackLine, Unit};
 
 use crate::naming::Meant;
-use crate::rank::{Rank, Ranker};
+use crate::rank::{Rank, Ranker, is_property, is_property_table};
 use crate::run::{Party, Run};
 
 /// Which dependencies are wanted.
@@ -46,12 +46,6 @@ impl Pair {
     /// Whether the tests meet in the project's own code.
     pub fn is_own(&self) -> bool {
         self.channels.first().is_some_and(|channel| channel.rank.standing.is_own())
-    }
-
-    /// Where tests meet in own code, what they share in libraries is noise.
-    pub(crate) fn telling_channels(&self) -> impl Iterator<Item = &Channel> {
-        let is_own = self.is_own();
-        self.channels.iter().filter(move |channel| channel.rank.standing.is_own() == is_own)
     }
 
     /// The one that wrote and the one that read.
@@ -103,6 +97,17 @@ impl Run<'_> {
         grouped.into_iter().map(pair).collect()
     }
 
+    /// Where tests meet in own code, what they share in libraries is noise; and who reads one property goes through the
+    /// table of all of them, which says nothing more.
+    pub(crate) fn telling_channels<'p>(&self, pair: &'p Pair) -> impl Iterator<Item = &'p Channel> {
+        let is_own = pair.is_own();
+        let names_one = pair.channels.iter().any(|channel| is_property(self.resource(channel)));
+        pair.channels.iter().filter(move |channel| {
+            let is_noise = names_one && is_property_table(self.resource(channel));
+            channel.rank.standing.is_own() == is_own && !is_noise
+        })
+    }
+
     pub(crate) fn detection(&self, channel: &Channel) -> &Detection {
         &self.detections[channel.jvm]
     }
@@ -122,7 +127,7 @@ impl Run<'_> {
     /// What channels are grouped by: the field, or the one property.
     pub(crate) fn field(&self, channel: &Channel) -> &str {
         let resource = self.resource(channel);
-        if resource.name.starts_with("property ") { &resource.name } else { &resource.field }
+        if is_property(resource) { &resource.name } else { &resource.field }
     }
 }
 

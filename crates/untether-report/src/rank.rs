@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use untether_model::{Dependency, Detection, Label, Labels, StackLine, is_jdk, is_test_framework};
+use untether_model::{Dependency, Detection, Label, Labels, Resource, StackLine, is_jdk, is_test_framework};
 
 /// Where state lives, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +31,7 @@ pub(crate) struct Rank {
     pub(crate) standing: Standing,
     /// How many of write and read are not made by the project's own code, but by a library on its behalf.
     pub(crate) detours: u8,
-    /// Whether a label says that another order would show something else.
+    /// Whether a label says that another order would show something else, or it is too general to tell much.
     pub(crate) is_qualified: bool,
     path_length: usize,
 }
@@ -73,7 +73,7 @@ impl<'d> Ranker<'d> {
         Rank {
             standing,
             detours: u8::from(write != Origin::Own) + u8::from(read != Origin::Own),
-            is_qualified: dependency.labels.iter().any(|label| !is_hint(label)),
+            is_qualified: dependency.labels.iter().any(|label| !is_hint(label)) || is_property_table(resource),
             path_length: resource.path.len(),
         }
     }
@@ -101,11 +101,24 @@ fn is_own_field(detection: &Detection, field: &str) -> bool {
     detection.is_own(class) && !is_test_framework(class)
 }
 
+/// The field behind system properties.
+const PROPERTIES: &str = "java.lang.System.props";
+
+/// One system property.
+pub(crate) fn is_property(resource: &Resource) -> bool {
+    resource.name.starts_with("property ")
+}
+
+/// The table of all system properties, not one of them.
+pub(crate) fn is_property_table(resource: &Resource) -> bool {
+    resource.field == PROPERTIES && !is_property(resource)
+}
+
 /// State of the JDK that is there for programs to set.
 fn is_program_setting(field: &str) -> bool {
     field.starts_with("java.util.Locale.default")
         || [
-            "java.lang.System.props",
+            PROPERTIES,
             "java.util.TimeZone.defaultTimeZone",
             "java.lang.System.out",
             "java.lang.System.err",

@@ -33,7 +33,7 @@ impl Summary {
         let own: Vec<_> = pairs.iter().filter(|pair| pair.is_own()).collect();
         let readers: BTreeSet<Party> = own.iter().map(|pair| pair.to).collect();
         let fields: BTreeSet<&str> =
-            own.iter().flat_map(|pair| pair.telling_channels()).map(|channel| run.field(channel)).collect();
+            own.iter().flat_map(|pair| run.telling_channels(pair)).map(|channel| run.field(channel)).collect();
         Summary {
             tests: tests.len(),
             failed: tests.iter().filter(|test| test.outcome.as_ref().is_some_and(|o| is_failed(o.status))).count(),

@@ -7,13 +7,15 @@ use std::io::{Result, Write};
 use untether_model::DependencyKind;
 
 use crate::pairs::{Channel, Pair};
-use crate::rank::Standing;
+use crate::rank::{Standing, is_property};
 use crate::run::{Party, Run};
 use crate::stack::place;
 use crate::text::{count, cut_in_the_middle};
 
 #[derive(Debug, Clone, Copy)]
 pub struct TableOptions {
+    /// Whether the pairs are those between classes, not between tests.
+    pub is_class_level: bool,
     /// Also pairs that meet only inside of libraries and the JDK.
     pub with_libraries: bool,
     /// Every block and every pair, however many.
@@ -25,9 +27,6 @@ const MOST_BLOCKS: usize = 12;
 const LINES: usize = 36;
 /// Characters of a path.
 const WIDTH: usize = 100;
-
-/// The field behind system properties.
-const PROPERTIES: &str = "java.lang.System.props";
 
 /// A field with the pairs that meet in it.
 struct Block<'p> {
@@ -69,7 +68,7 @@ pub fn write_table(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair], options: 
         if index > 0 {
             writeln!(out)?;
         }
-        write_block(out, run, block, lines)?;
+        write_block(out, run, block, lines, options.is_class_level)?;
     }
     if blocks.len() > shown {
         let rest = &blocks[shown..];
@@ -88,7 +87,7 @@ fn blocks<'p>(run: &'p Run<'_>, pairs: &'p [Pair], with_libraries: bool) -> Vec<
     let mut by_field: BTreeMap<(DependencyKind, usize, &str), Block<'p>> = BTreeMap::new();
     for pair in pairs.iter().filter(|pair| with_libraries || pair.is_own()) {
         let mut of_pair: BTreeMap<&str, Vec<&Channel>> = BTreeMap::new();
-        for channel in shown_channels(run, pair) {
+        for channel in run.telling_channels(pair) {
             of_pair.entry(run.field(channel)).or_default().push(channel);
         }
         for (field, channels) in of_pair {
@@ -112,18 +111,19 @@ fn blocks<'p>(run: &'p Run<'_>, pairs: &'p [Pair], with_libraries: bool) -> Vec<
     blocks
 }
 
-/// Who reads one property goes through the table of all of them: that says nothing more.
-fn shown_channels<'p>(run: &Run<'_>, pair: &'p Pair) -> impl Iterator<Item = &'p Channel> {
-    let is_property = |channel: &&Channel| run.resource(channel).name.starts_with("property ");
-    let names_one = pair.telling_channels().any(|channel| is_property(&channel));
-    let is_table = move |channel: &&Channel| run.resource(channel).field == PROPERTIES && !is_property(channel);
-    pair.telling_channels().filter(move |channel| !names_one || !is_table(channel))
-}
-
-fn write_block(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, lines: usize) -> Result<()> {
+fn write_block(
+    out: &mut dyn Write,
+    run: &Run<'_>,
+    block: &Block<'_>,
+    lines: usize,
+    is_class_level: bool,
+) -> Result<()> {
     let (readers, writers) = (block.readers(), block.writers());
     let (has_many_readers, has_many_writers) = (readers.len() > 1, writers.len() > 1);
-    let (readers, writers) = (parties(run, &readers), parties(run, &writers));
+    let counted = |all: &BTreeSet<Party>| {
+        if is_class_level { count(all.len(), "class", "classes") } else { parties(run, all) }
+    };
+    let (readers, writers) = (counted(&readers), counted(&writers));
     let verb =
         |is_plural: bool, plural: &'static str, singular: &'static str| if is_plural { plural } else { singular };
     let sentence = match block.kind {
@@ -176,7 +176,7 @@ fn write_best(out: &mut dyn Write, run: &Run<'_>, block: &Block<'_>, best: &Chan
         writeln!(out, "  through {}{more}", shown.join(", "))?;
     }
     let is_static = resource.root == resource.field;
-    if !is_static && !resource.name.starts_with("property ") {
+    if !is_static && !is_property(resource) {
         writeln!(out, "  reached as {}", cut_in_the_middle(&resource.path, WIDTH))?;
     }
     let detection = run.detection(best);
@@ -211,16 +211,14 @@ fn by_source<'p>(block: &Block<'p>) -> Vec<(Party, Vec<&'p Pair>)> {
     by_source
 }
 
-/// `2 tests and 1 class fixture`; between classes, `2 classes`.
+/// `2 tests and 1 class fixture`.
 pub(crate) fn parties(run: &Run<'_>, parties: &BTreeSet<Party>) -> String {
     let tests = parties.iter().filter(|&&party| run.party(party).test.is_some()).count();
-    let classes = parties.len() - tests;
-    match (tests, classes) {
+    let fixtures = count(parties.len() - tests, "class fixture", "class fixtures");
+    match (tests, parties.len() - tests) {
         (tests, 0) => count(tests, "test", "tests"),
-        (0, classes) => count(classes, "class", "classes"),
-        (tests, classes) => {
-            format!("{} and {}", count(tests, "test", "tests"), count(classes, "class fixture", "class fixtures"))
-        }
+        (0, _) => fixtures,
+        (tests, _) => format!("{} and {fixtures}", count(tests, "test", "tests")),
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) fn cut_in_the_middle(path: &str, most: usize) -> String {
     let room = most.saturating_sub(head.chars().count() + 1);
     let mut tails = starts.iter().skip(3).map(|&start| &path[start..]);
     let last = starts.last().map_or(path, |&start| &path[start..]);
-    let tail = tails.find(|tail| tail.chars().count() <= room).unwrap_or(last);
+    let is_index = |tail: &str| tail.starts_with('[') && !tail.starts_with("[\"");
+    let tail = tails.find(|tail| tail.chars().count() <= room && !is_index(tail)).unwrap_or(last);
     format!("{head}…{}", tail.trim_start_matches('.'))
 }
 

@@ -58,7 +58,7 @@ fn write_pair(out: &mut dyn Write, run: &Run<'_>, pair: &Pair, options: WhyOptio
     if options.is_complete {
         return pair.channels.iter().try_for_each(|channel| write_in_full(out, run, channel, false));
     }
-    let telling: Vec<&Channel> = pair.telling_channels().collect();
+    let telling: Vec<&Channel> = run.telling_channels(pair).collect();
     let Some((best, others)) = telling.split_first() else { return Ok(()) };
     write_in_full(out, run, best, true)?;
     let libraries = pair.channels.len() - telling.len();

@@ -130,7 +130,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 }
 
 fn table(run: &Run<'_>, with_libraries: bool) -> String {
-    let options = TableOptions { with_libraries, is_complete: false };
+    let options = TableOptions { is_class_level: false, with_libraries, is_complete: false };
     text(|out| write_table(out, run, &data(run), options))
 }
 
@@ -148,7 +148,7 @@ fn deps_between_classes_and_as_a_graph() {
     let detections = [shop("/p/shop")];
     let run = Run::new(&detections, Path::new("/p"));
     let query = Query { kinds: DATA, is_class_level: true, one: None, other: None };
-    let options = TableOptions { with_libraries: false, is_complete: false };
+    let options = TableOptions { is_class_level: true, with_libraries: false, is_complete: false };
     insta::assert_snapshot!("deps_class_level", text(|out| write_table(out, &run, &run.pairs(&query), options)));
     insta::assert_snapshot!("deps_dot", text(|out| write_graph(out, &run, &data(&run), false, |_| Ok(()))));
 }

@@ -44,7 +44,11 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
             if manifest.is_some() && !kinds.is_empty() {
                 println!();
             }
-            let options = TableOptions { with_libraries: request.libraries, is_complete: request.all };
+            let options = TableOptions {
+                is_class_level: request.class_level,
+                with_libraries: request.libraries,
+                is_complete: request.all,
+            };
             if manifest.is_none() || !kinds.is_empty() {
                 to_stdout(|out| write_table(out, &run, &pairs, options))?;
             }
