@@ -61,7 +61,9 @@ impl<'d> Ranker<'d> {
     pub(crate) fn rank(&mut self, dependency: &Dependency) -> Rank {
         let resource = self.detection.resource(dependency.resource);
         let (write, read) = (self.origin(dependency.write_stack), self.origin(dependency.read_stack));
-        let is_setting = is_program_setting(&resource.field) && write != Origin::Foreign;
+        // What a library sets while own code calls it, and what only libraries read, is the library's.
+        let is_meant = write == Origin::Own || (write == Origin::Called && read == Origin::Own);
+        let is_setting = is_program_setting(&resource.field) && is_meant;
         let standing = match (is_own_field(self.detection, &resource.field), is_benign(dependency.labels)) {
             (true, false) => Standing::Own,
             (true, true) => Standing::OwnHinted,
