@@ -78,7 +78,7 @@ pub fn write_table(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair], options: 
         writeln!(out, "and {}{hint}; --all shows them", count(rest.len(), "more field", "more fields"))?;
     }
     if !options.with_libraries {
-        write_libraries(out, run, pairs)?;
+        write_libraries(out, run, pairs, !blocks.is_empty())?;
     }
     Ok(())
 }
@@ -222,18 +222,22 @@ pub(crate) fn parties(run: &Run<'_>, parties: &BTreeSet<Party>) -> String {
     }
 }
 
-fn write_libraries(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair]) -> Result<()> {
+fn write_libraries(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair], comes_last: bool) -> Result<()> {
     let foreign: Vec<&Pair> = pairs.iter().filter(|pair| !pair.is_own()).collect();
     if foreign.is_empty() {
         return Ok(());
     }
     let fields: BTreeSet<&str> =
         foreign.iter().flat_map(|pair| &pair.channels).map(|channel| run.field(channel)).collect();
-    writeln!(out)?;
+    let (one, many) =
+        if comes_last { ("more dependency", "more dependencies") } else { ("dependency", "dependencies") };
+    if comes_last {
+        writeln!(out)?;
+    }
     writeln!(
         out,
         "{} only inside of libraries and the JDK, through {}; --libraries shows them",
-        count(foreign.len(), "more dependency", "more dependencies"),
+        count(foreign.len(), one, many),
         count(fields.len(), "field", "fields")
     )
 }
