@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use untether_analysis::dependencies;
-use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind, class_of};
+use untether_model::{Detection, UnitKind, class_of};
 use untether_project::{Config, find_test_classes};
+use untether_report::{Run, Summary};
 use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
 use untether_store::{NewRun, Store};
 
@@ -15,7 +15,7 @@ use crate::arguments::DetectArguments;
 use crate::error::Error;
 use crate::progress::Display;
 use crate::scratch::Scratch;
-use crate::view::count;
+use crate::view::project_folder;
 
 pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Error> {
     let config = Config::load(Path::new("."))?;
@@ -59,7 +59,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         detections: &detections,
     })?;
     if !request.quiet {
-        sum_up(&detections);
+        sum_up(store_path, &detections)?;
     }
     if let (true, Some(timeout)) = (watched.has_timed_out, request.timeout) {
         return Err(Error::Failed(format!(
@@ -183,45 +183,22 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
     Err(Error::Failed(format!("no test was seen in the command, {end}: {hint}. Nothing was stored")))
 }
 
-fn sum_up(detections: &[Detection]) {
-    let mut tests = 0;
-    let mut failed = 0;
-    let mut pairs = HashSet::new();
-    let mut dependent = HashSet::new();
-    let mut roots = HashSet::new();
-    for (jvm, detection) in detections.iter().enumerate() {
-        for unit in detection.units.iter().filter(|unit| unit.kind == UnitKind::Test) {
-            tests += 1;
-            failed += usize::from(unit.outcome.as_ref().is_some_and(|o| o.status == OutcomeStatus::Failed));
-        }
-        for dependency in dependencies(detection, &[DependencyKind::Data], |_| true, |_| true) {
-            pairs.insert((jvm, dependency.from, dependency.to));
-            dependent.insert((jvm, dependency.to));
-            roots.insert(&detection.resource(dependency.resource).field);
-        }
-    }
-    let jvms = if detections.len() == 1 { "1 JVM".to_owned() } else { format!("{} JVMs", detections.len()) };
+fn sum_up(store: &Path, detections: &[Detection]) -> Result<(), Error> {
+    let run = Run::new(detections, &project_folder(store));
+    let summary = Summary::new(&run);
+    let mut text = Vec::new();
+    summary.write(&mut text, "untether: ").map_err(|error| Error::Failed(error.to_string()))?;
     eprintln!();
-    eprintln!(
-        "untether: watched {} in {jvms}{}",
-        count(tests, "test", "tests"),
-        if failed > 0 { format!(", {failed} failed") } else { String::new() }
-    );
-    if pairs.is_empty() {
-        eprintln!("untether: no test read what another had written");
-    } else {
+    eprint!("{}", String::from_utf8_lossy(&text));
+    if summary.own_pairs + summary.library_pairs > 0 {
+        let libraries = if summary.own_pairs == 0 { " --libraries" } else { "" };
         eprintln!(
-            "untether: {} of them read what others wrote: {} through {}",
-            dependent.len(),
-            count(pairs.len(), "dependency", "dependencies"),
-            count(roots.len(), "field", "fields")
-        );
-        eprintln!(
-            "untether: next: 'untether deps' lists them, 'untether why WRITER READER' explains one, 'untether refine' \
-             finds those that change an outcome"
+            "untether: next: 'untether deps{libraries}' lists them, 'untether why WRITER READER' explains one, 'untether \
+             refine' finds those that change an outcome"
         );
     }
     warn(detections);
+    Ok(())
 }
 
 fn warn(detections: &[Detection]) {

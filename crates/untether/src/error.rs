@@ -1,6 +1,7 @@
 //! Errors as the user sees them, and their exit codes.
 
 use untether_project::{ClassPathError, ConfigError};
+use untether_report::NameError;
 use untether_runner::RunnerError;
 use untether_store::StoreError;
 
@@ -16,6 +17,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     ClassPath(#[from] ClassPathError),
     #[error(transparent)]
+    Name(#[from] NameError),
+    #[error(transparent)]
     Runner(#[from] RunnerError),
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -28,7 +31,7 @@ pub(crate) enum Error {
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Error::Config(_) | Error::ClassPath(_) | Error::Usage(_) => USAGE,
+            Error::Config(_) | Error::ClassPath(_) | Error::Name(_) | Error::Usage(_) => USAGE,
             Error::Store(StoreError::Missing { .. } | StoreError::Empty { .. } | StoreError::Newer { .. }) => USAGE,
             Error::Runner(RunnerError::CannotStart { .. } | RunnerError::NoJava { .. }) => USAGE,
             Error::Runner(_) | Error::Store(_) | Error::Failed(_) => INTERNAL,
