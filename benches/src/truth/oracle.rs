@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use untether_model::{Launch, Schedule, Status, class_of};
+use untether_project::Config;
 use untether_runner::{Execution, Executor, Limits, WorkerContext};
 
 use super::facts::{Facts, Outcome};
@@ -55,7 +56,8 @@ impl Oracle {
         };
         let context =
             WorkerContext::new(&launch, libraries.folder()).map_err(|error| Failure::new(error.to_string()))?;
-        let executor = Executor::new(context, &scratch, Limits { per_test: PER_TEST, deadline: None });
+        let executor =
+            Executor::new(context, Config::default(), &scratch, Limits { per_test: PER_TEST, deadline: None });
         Ok(Oracle { executor, jobs, known: HashMap::new(), jvms: 0 })
     }
 

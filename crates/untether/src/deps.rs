@@ -5,7 +5,7 @@ use std::path::Path;
 
 use untether_model::{DependencyKind, Finding, Role};
 use untether_report::{Meant, Query, Run, TableOptions, write_edge, write_graph, write_json, write_table};
-use untether_store::{Store, StoredRun};
+use untether_store::{Store, StoredRefinement, StoredRun};
 
 use crate::arguments::{DepsArguments, GraphFormat, Kind};
 use crate::error::Error;
