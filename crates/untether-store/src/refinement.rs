@@ -29,6 +29,9 @@ pub struct StoredRefinement {
     launch_of: BTreeMap<String, usize>,
     pub nondeterministic: Vec<String>,
     pub unconfirmed: Vec<String>,
+    /// Tests that ended in one run of an order and not in another.
+    #[serde(default)]
+    pub timed_out: Vec<String>,
     /// Tests that passed when they were watched, but not in a worker.
     #[serde(default)]
     pub differing: Vec<String>,
@@ -81,6 +84,7 @@ impl StoredRefinement {
         for (names, new) in [
             (&mut merged.nondeterministic, &later.nondeterministic),
             (&mut merged.unconfirmed, &later.unconfirmed),
+            (&mut merged.timed_out, &later.timed_out),
             (&mut merged.differing, &later.differing),
             (&mut merged.failing, &later.failing),
         ] {

@@ -175,6 +175,7 @@ fn refine_jvm(
         for (known, kept) in [
             (&previous.nondeterministic, &mut result.nondeterministic),
             (&previous.unconfirmed, &mut result.unconfirmed),
+            (&previous.timed_out, &mut result.timed_out),
             (&previous.failing, &mut result.failing),
             (&previous.differing, &mut result.differing),
         ] {
@@ -221,7 +222,8 @@ fn refine_jvm(
     let is_target = |test: &String| asked_for.targets.as_ref().is_none_or(|targets| targets.contains(test));
     let differing = refine::differing(detection, &refinement.reference);
     // And of tests that vary, one run says nothing.
-    let is_judged = |test: &String| is_target(test) && !refinement.nondeterministic.contains(test);
+    let varies = |test: &String| refinement.nondeterministic.contains(test) || refinement.timed_out.contains(test);
+    let is_judged = |test: &String| is_target(test) && !varies(test);
     for (test, status) in refinement.reference.iter().filter(|(test, _)| is_judged(test)) {
         if differing.contains(test) {
             result.differing.push(test.clone());
@@ -231,6 +233,7 @@ fn refine_jvm(
     }
     result.nondeterministic.extend(refinement.nondeterministic);
     result.unconfirmed.extend(refinement.unconfirmed);
+    result.timed_out.extend(refinement.timed_out);
     Ok(refinement.stopped)
 }
 
@@ -501,6 +504,7 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
         (&result.failing, "failed in the original order already"),
         (&result.differing, "passed when watched, but not in a JVM started alike"),
         (&result.nondeterministic, "came to different outcomes in the same order and cannot be judged"),
+        (&result.timed_out, "ended in one run of an order and not in another; --test-timeout gives them more time"),
         (&result.unconfirmed, "came to something else in another order, but not when that was tried again"),
     ] {
         if !names.is_empty() {

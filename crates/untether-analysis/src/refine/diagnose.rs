@@ -101,7 +101,7 @@ impl Session<'_, '_> {
             } else if both[0].status == both[1].status {
                 self.alone.insert(test, both[0].clone());
             } else {
-                self.unstable.insert(test);
+                self.varies(test, [both[0].status, both[1].status]);
             }
         }
         Ok(())
@@ -237,10 +237,7 @@ impl Session<'_, '_> {
             match (self.differs(*test, both[0].status), self.differs(*test, both[1].status)) {
                 (true, true) => self.add_changed(*test, list, &both[0]),
                 (false, false) => {}
-                _ => {
-                    // It varies, whatever the order.
-                    self.unstable.insert(*test);
-                }
+                _ => self.varies(*test, [both[0].status, both[1].status]),
             }
         }
         Ok(())

@@ -85,6 +85,8 @@ pub struct Refinement {
     pub findings: Vec<Finding>,
     /// Tests whose outcome varies without any change of order.
     pub nondeterministic: Vec<String>,
+    /// Tests that ended in one run of an order and not in another.
+    pub timed_out: Vec<String>,
     /// Tests that came to something else in some order, which could not be reproduced.
     pub unconfirmed: Vec<String>,
     /// What each test came to in the original order.
@@ -124,7 +126,12 @@ pub fn refine(evidence: &Evidence<'_>, request: &Request, oracle: &mut dyn Oracl
     let is_explained = |test: &Test| session.findings.iter().any(|finding| finding.test == evidence.tests[*test]);
     let unconfirmed = session.unconfirmed.iter().filter(|test| !is_explained(test) && !session.unstable.contains(test));
     Refinement {
-        nondeterministic: session.unstable.iter().map(|&test| evidence.tests[test].clone()).collect(),
+        nondeterministic: session
+            .unstable
+            .difference(&session.timed_out)
+            .map(|&test| evidence.tests[test].clone())
+            .collect(),
+        timed_out: session.timed_out.iter().map(|&test| evidence.tests[test].clone()).collect(),
         unconfirmed: unconfirmed.map(|&test| evidence.tests[test].clone()).collect(),
         findings: session.findings,
         reference: evidence.tests.iter().cloned().zip(session.reference).collect(),
@@ -139,6 +146,8 @@ pub(crate) struct Session<'s, 'd> {
     oracle: &'s mut dyn Oracle,
     pub(crate) reference: Vec<Status>,
     pub(crate) unstable: BTreeSet<Test>,
+    /// Those of the unstable ones that did not end in time once.
+    timed_out: BTreeSet<Test>,
     pub(crate) unconfirmed: BTreeSet<Test>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) coverage: Coverage,
@@ -162,6 +171,7 @@ impl<'s, 'd> Session<'s, 'd> {
             oracle,
             reference: Vec::new(),
             unstable: BTreeSet::new(),
+            timed_out: BTreeSet::new(),
             unconfirmed: BTreeSet::new(),
             findings: Vec::new(),
             coverage: Coverage::default(),
@@ -274,11 +284,19 @@ impl<'s, 'd> Session<'s, 'd> {
         for observation in &observations {
             for (test, verdict) in observation.iter().enumerate() {
                 if verdict.status != self.reference[test] {
-                    self.unstable.insert(test);
+                    self.varies(test, [verdict.status, self.reference[test]]);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The test came to different outcomes in the same order: nothing that it comes to says anything.
+    pub(crate) fn varies(&mut self, test: Test, statuses: [Status; 2]) {
+        self.unstable.insert(test);
+        if statuses.contains(&Status::TimedOut) {
+            self.timed_out.insert(test);
+        }
     }
 
     /// Whether the outcome is another than in the original order, of a test of which that means something.
