@@ -1,6 +1,7 @@
 //! The nouns of untether, without I/O: what a watched JVM did ([`Trace`]) and what follows from it
 //! ([`Detection`]).
 
+mod content;
 mod detection;
 mod launch;
 mod names;
@@ -8,6 +9,7 @@ mod refinement;
 mod trace;
 mod verdict;
 
+pub use content::{ContentHash, ContentHasher};
 pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, Unit, UnitKind,
 };
