@@ -13,7 +13,7 @@ pub use content::{ContentHash, ContentHasher};
 pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, Unit, UnitKind,
 };
-pub use launch::Launch;
+pub use launch::{Launch, Withheld, WithheldKind};
 pub use names::{class_of, is_jdk, is_within, method_of, outermost};
 pub use refinement::{Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict};
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};

@@ -15,6 +15,7 @@ use untether_model::{Observation, Schedule, Status, Verdict, class_of, is_within
 use crate::context::WorkerContext;
 use crate::error::RunnerError;
 use crate::results::{ResultEvent, ResultReader, TestEnd};
+use crate::stop::stop_signal;
 use crate::watch::end_tree;
 
 const POLL: Duration = Duration::from_millis(4);
@@ -29,6 +30,13 @@ pub struct Limits {
     pub per_test: Duration,
     /// When everything must be over.
     pub deadline: Option<Instant>,
+}
+
+impl Limits {
+    /// Whether nothing more is to be run: time is up, or the user has asked us to stop.
+    pub fn are_over(&self) -> bool {
+        stop_signal().is_some() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
 }
 
 /// Runs schedules.
@@ -180,14 +188,16 @@ impl Executor {
                 child.wait_for_hooks();
                 return Ok(Part { verdicts: runs.finish(None), is_out_of_time: false });
             }
+            // Asked before how it ended: what ends us may have ended the JVM as well, and says nothing about a test.
+            if self.limits.are_over() {
+                end_tree(child.0.id());
+                return Ok(Part { verdicts: Vec::new(), is_out_of_time: true });
+            }
             if let Some(status) = status.filter(|_| !has_event) {
                 return Err(RunnerError::WorkerFailed { ending: ending(status), message: String::new() });
             }
             if let Some(status) = status {
                 return Ok(Part { verdicts: runs.finish(Some((Status::Died, ending(status)))), is_out_of_time: false });
-            }
-            if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ok(Part { verdicts: Vec::new(), is_out_of_time: true });
             }
             if last_event.elapsed() > self.limits.per_test {
                 let message = format!("did not end within {} s", self.limits.per_test.as_secs());

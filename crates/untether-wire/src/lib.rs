@@ -6,9 +6,12 @@
 mod frame;
 mod options;
 mod rules;
+mod secrets;
 
 pub use frame::{
     ActorKind, Frame, FrameReader, FrameWriter, HEADER, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WireError,
+    WithheldKind, with_properties,
 };
-pub use options::AgentOptions;
+pub use options::{AgentOptions, LIFELINE};
 pub use rules::{Rules, glob_matches};
+pub use secrets::{Secrets, WITHHELD, normalised};
