@@ -22,7 +22,7 @@ struct Document<'d> {
 }
 
 pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
-    let run = Store::open(store)?.latest_run()?;
+    let run = Store::open_to_read(store)?.latest_run()?;
     let kinds: Vec<DependencyKind> = if request.kind.is_empty() {
         vec![DependencyKind::Data]
     } else {
@@ -30,7 +30,7 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
     };
     let mut manifest = None;
     if request.kind.contains(&Kind::Manifest) {
-        let refinements = Store::open(store)?.refinements()?;
+        let refinements = Store::open_to_read(store)?.refinements()?;
         let Some(latest) = refinements.into_iter().next() else {
             return Err(Error::Usage("there is no refinement yet; run 'untether refine' first".to_owned()));
         };

@@ -1,17 +1,17 @@
 //! `untether refine`: run what analysis proposes, remember it, and sum up.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hasher as _};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped};
 use untether_model::{
-    Channel, Cost, Detection, Finding, Launch, Observation, Schedule, Status, UnitKind, class_of, method_of,
+    Channel, ContentHash, ContentHasher, Cost, Detection, Finding, Launch, Observation, Schedule, Status, UnitKind,
+    class_of, method_of,
 };
 use untether_project::{Config, Fingerprints};
-use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, watch};
+use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, stop_signal, watch};
 use untether_store::{Store, StoredRefinement};
 
 use crate::arguments::{FailOn, Format, RefineArguments};
@@ -19,15 +19,17 @@ use crate::deps::check_name;
 use crate::error::Error;
 use crate::progress::RefineDisplay;
 use crate::scratch::Scratch;
-use crate::{findings, view};
+use crate::{findings, place, view};
 
 pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Error> {
     let mut store = Store::open(store_path)?;
+    Error::listen()?;
     let run = store.latest_run()?;
     for test in &request.test {
         check_name(&run, test)?;
     }
     let scratch = Scratch::create(store_path)?;
+    let project = place::project_of(store_path);
     let started = Instant::now();
     let earlier = store.refinements()?;
     if request.fresh {
@@ -54,7 +56,7 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
         std::fs::create_dir_all(&folder)
             .map_err(|error| Error::Failed(format!("cannot create {}: {error}", folder.display())))?;
         let stopped =
-            refine_jvm(&mut store, request, detection, &folder, previous, started, &mut result, &mut display)?;
+            refine_jvm(&mut store, request, detection, &folder, project, previous, started, &mut result, &mut display)?;
         runnable += usize::from(!matches!(stopped, Some(Stopped::NothingRan(_))));
         match stopped {
             None => {}
@@ -120,6 +122,11 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
             }
         }
     }
+    if let Some(signal) = stop_signal().filter(|_| !result.is_complete) {
+        let message =
+            "interrupted; what was found until then was stored, and 'untether refine' goes on from here".to_owned();
+        return Err(Error::Interrupted { signal, message });
+    }
     Ok(match request.fail_on {
         Some(FailOn::Any) if !result.findings.is_empty() => 1,
         Some(FailOn::New) if !new.is_empty() => 1,
@@ -137,6 +144,7 @@ fn refine_jvm(
     request: &RefineArguments,
     detection: &Detection,
     folder: &Path,
+    project: &Path,
     previous: Option<&StoredRefinement>,
     started: Instant,
     result: &mut StoredRefinement,
@@ -146,8 +154,11 @@ fn refine_jvm(
     let fingerprints = Fingerprints::read(context.class_path());
     let evidence = Evidence::new(detection);
     // What a test comes to also depends on the JVM.
-    let jvm = key(&(&detection.launch.java_version, context.settings()));
-    let fingerprinted = Fingerprinted::new(&evidence, |class| format!("{jvm:016x}{}", fingerprints.of(class)));
+    let jvm = key(|hasher| {
+        hasher.text(&detection.launch.java_version);
+        hasher.texts(context.settings());
+    });
+    let fingerprinted = Fingerprinted::new(&evidence, |class| format!("{jvm}{}", fingerprints.of(class)));
     let asked: Option<BTreeSet<String>> = (!request.test.is_empty()).then(|| {
         // Invocations of a method run together.
         let is_asked = |test: &&String| request.test.iter().any(|given| view::is_named(test, method_of(given)));
@@ -183,12 +194,17 @@ fn refine_jvm(
         return Ok(None);
     }
     let limits = Limits { per_test: request.test_timeout, deadline: request.budget.map(|budget| started + budget) };
+    let project = Config::load(project)?;
     let jobs = request.jobs.map_or_else(|| thread::available_parallelism().map_or(2, usize::from), usize::from);
     let mut oracle = Jvms {
         executor: Executor::new(context, folder, limits),
         store,
         jobs,
-        launch_key: key(&(&detection.launch.directory, &detection.launch.class_path, request.test_timeout)),
+        launch_key: key(|hasher| {
+            hasher.text(&detection.launch.directory);
+            hasher.texts(&detection.launch.class_path);
+            hasher.number(request.test_timeout.as_secs());
+        }),
         fingerprinted: &fingerprinted,
         occurrences: HashMap::new(),
         cost: Cost::default(),
@@ -201,11 +217,10 @@ fn refine_jvm(
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;
     for mut finding in refinement.findings {
-        let has_time = limits.deadline.is_none_or(|deadline| Instant::now() < deadline);
         let is_known = finding.resources.first().is_some_and(|c| !c.write.is_empty() && !c.read.is_empty());
-        if !is_known && has_time {
+        if !is_known && !limits.are_over() {
             // The finding holds, whether it can be named or not.
-            let _ = name_channels(&mut finding, &detection.launch, folder, request.test_timeout);
+            let _ = name_channels(&mut finding, &detection.launch, &project, folder, request.test_timeout);
         }
         result.add_finding(finding, &detection.launch);
     }
@@ -228,7 +243,13 @@ fn refine_jvm(
 
 /// In the original order the tests did not touch each other, or the reader came before the writer: they are watched
 /// in the order of the finding to see where they meet.
-fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test: Duration) -> Result<(), Error> {
+fn name_channels(
+    finding: &mut Finding,
+    launch: &Launch,
+    config: &Config,
+    folder: &Path,
+    per_test: Duration,
+) -> Result<(), Error> {
     let folder = folder.join(&finding.id);
     std::fs::create_dir_all(&folder)
         .map_err(|error| Error::Failed(format!("cannot create {}: {error}", folder.display())))?;
@@ -236,11 +257,10 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
     tests.push(finding.test.clone());
     let timeout = per_test * tests.len() as u32;
     let command = WorkerContext::new(launch, &folder)?.watchable(&Schedule::new(tests), &folder)?;
-    let config = Config::load(Path::new("."))?;
     let watched = watch(
         WatchRequest {
             launcher: Launcher::Jvm(command),
-            config: &config,
+            config,
             directory: &folder,
             timeout: Some(timeout),
             captures_output: true,
@@ -257,15 +277,15 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
             }
         }
     }
-    finding.is_outside_heap = finding.resources.is_empty() && !watched.has_timed_out;
+    finding.is_outside_heap = finding.resources.is_empty() && !watched.has_timed_out && watched.signal.is_none();
     // What is known best comes first.
     finding.resources.sort_by_key(|channel| channel.write.is_empty() || channel.read.is_empty());
     Ok(())
 }
 
-fn key(value: &impl std::hash::Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
+fn key(feed: impl FnOnce(&mut ContentHasher)) -> ContentHash {
+    let mut hasher = ContentHasher::default();
+    feed(&mut hasher);
     hasher.finish()
 }
 
@@ -274,7 +294,7 @@ struct Jvms<'j> {
     executor: Executor,
     store: &'j mut Store,
     jobs: usize,
-    launch_key: u64,
+    launch_key: ContentHash,
     fingerprinted: &'j Fingerprinted<'j, 'j>,
     /// How often each schedule has been asked for in this refinement.
     occurrences: HashMap<String, usize>,
@@ -287,7 +307,14 @@ impl Jvms<'_> {
     fn key(&self, schedule: &Schedule) -> String {
         let classes: BTreeMap<&str, &str> =
             schedule.tests.iter().map(|test| (class_of(test), self.fingerprinted.of_class(test))).collect();
-        format!("{:016x}", key(&(self.launch_key, schedule, classes)))
+        let key = key(|hasher| {
+            hasher.hash(self.launch_key);
+            hasher.texts(&schedule.tests);
+            for (class, fingerprint) in classes {
+                hasher.texts([class, fingerprint]);
+            }
+        });
+        key.to_string()
     }
 }
 

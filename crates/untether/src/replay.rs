@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use untether_model::{Finding, Schedule, Status};
-use untether_runner::{Execution, Executor, Limits, WorkerContext};
+use untether_runner::{Execution, Executor, Limits, WorkerContext, stop_signal};
 use untether_store::Store;
 
 use crate::arguments::{Format, ReplayArguments};
@@ -34,7 +34,7 @@ struct TestView {
 }
 
 pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Error> {
-    let store = Store::open(store_path)?;
+    let store = Store::open_to_read(store_path)?;
     let refinements = store.refinements()?;
     let Some(latest) = refinements.first() else {
         return Err(Error::Usage("there is no refinement yet; run 'untether refine' first".to_owned()));
@@ -51,13 +51,18 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
     let launch = latest
         .launch_of(finding)
         .ok_or_else(|| Error::Failed("the finding's JVM was not recorded; run 'untether refine --fresh'".to_owned()))?;
+    Error::listen()?;
     let scratch = Scratch::create(store_path)?;
     let context = WorkerContext::new(launch, &scratch.path)?;
     let executor = Executor::new(context, &scratch.path, Limits { per_test: request.test_timeout, deadline: None });
     let mut runs = Vec::new();
     for tests in [&finding.counter_schedule, &finding.schedule] {
         let Execution::Ended(observation) = executor.execute(&Schedule::new(tests.clone()))? else {
-            return Err(Error::Failed("the replay ran out of time".to_owned()));
+            let message = "the replay was interrupted".to_owned();
+            return Err(match stop_signal() {
+                Some(signal) => Error::Interrupted { signal, message },
+                None => Error::Failed("the replay ran out of time".to_owned()),
+            });
         };
         let tests = tests
             .iter()

@@ -20,7 +20,7 @@ struct Document<'d> {
 }
 
 pub(crate) fn run(store: &Path, request: &WhyArguments) -> Result<u8, Error> {
-    let run = Store::open(store)?.latest_run()?;
+    let run = Store::open_to_read(store)?.latest_run()?;
     check_name(&run, &request.writer)?;
     check_name(&run, &request.reader)?;
     let between = |given_writer: &str, given_reader: &str| {
