@@ -29,15 +29,25 @@ impl ClassPath {
 /// Asks Maven, or what it answered last time for the same coordinates. `directory` is the subject's own.
 pub(crate) fn resolve(subject: &Subject, directory: &Path) -> Result<ClassPath, Failure> {
     let pom = pom(std::iter::once(&subject.tests).chain(&subject.dependencies));
+    split(entries(&known_or_asked(&pom, directory)?), &subject.tests.file_name())
+}
+
+/// The class path of libraries that have no tests of interest, as `java -cp` takes it.
+pub(crate) fn resolve_all(coordinates: &[&str], directory: &Path) -> Result<String, Failure> {
+    let coordinates = coordinates.iter().map(|&text| Coordinates::try_from(text.to_owned()).map_err(Failure::new));
+    let pom = pom(coordinates.collect::<Result<Vec<_>, _>>()?.iter());
+    Ok(known_or_asked(&pom, directory)?.trim().to_owned())
+}
+
+fn known_or_asked(pom: &str, directory: &Path) -> Result<String, Failure> {
     let mut hasher = DefaultHasher::new();
     pom.hash(&mut hasher);
     let answer = directory.join(format!("classpath-{:016x}.txt", hasher.finish()));
     let known = fs::read_to_string(&answer).ok().filter(|text| entries(text).iter().all(|entry| entry.exists()));
-    let text = match known {
-        Some(text) => text,
-        None => ask_maven(&pom, directory, &answer)?,
-    };
-    split(entries(&text), &subject.tests.file_name())
+    match known {
+        Some(text) => Ok(text),
+        None => ask_maven(pom, directory, &answer),
+    }
 }
 
 pub(crate) fn ask_maven(pom: &str, directory: &Path, answer: &Path) -> Result<String, Failure> {

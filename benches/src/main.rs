@@ -16,6 +16,7 @@ mod report;
 mod statistics;
 mod subject;
 mod suite;
+mod truth;
 
 use std::process::ExitCode;
 
@@ -36,12 +37,16 @@ enum Benchmark {
     /// What the strategies of `untether refine` find, and at what cost
     #[command(after_help = refine::HELP)]
     Refine(refine::RefineArguments),
+    /// Whether `untether refine` finds everything that brute force finds in made-up suites, and names its cause
+    #[command(after_help = truth::HELP)]
+    Truth(truth::TruthArguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Benchmark::Detect(arguments) => detect::run(&arguments),
         Benchmark::Refine(arguments) => refine::run(&arguments),
+        Benchmark::Truth(arguments) => truth::run(&arguments),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

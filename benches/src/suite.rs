@@ -20,7 +20,7 @@ use crate::process::{End, Usage, measure};
 use crate::subject::Subject;
 
 /// The version of the JSON of `untether deps` that is read here.
-const JSON_VERSION: u32 = 1;
+const JSON_VERSION: u32 = 2;
 
 /// A subject that is ready to run. Its files are below `directory`; those of the last run of each kind stay there.
 #[derive(Debug)]

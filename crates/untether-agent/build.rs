@@ -20,6 +20,7 @@ fn main() {
     sources.sort();
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).expect("cargo's output folder is writable");
+    sources.push(shared_names(&root.join("../shared/untether/UntetherNames.java"), &out));
 
     let javac = match env::var_os("JAVA_HOME") {
         Some(home) if Path::new(&home).join("bin/javac").exists() => Path::new(&home).join("bin/javac"),
@@ -53,4 +54,14 @@ fn main() {
     }
     table.push_str("];\n");
     fs::write(out.join("../runtime_classes.rs"), table).expect("cargo's output folder is writable");
+}
+
+/// The names of tests are made by the same source here and in the worker, each in its own package.
+fn shared_names(source: &Path, out: &Path) -> PathBuf {
+    println!("cargo::rerun-if-changed={}", source.display());
+    let text = fs::read_to_string(source).expect("java/shared is part of the repository");
+    let copy = out.join("../UntetherNames.java");
+    fs::write(&copy, text.replace("package untether;", "package java.lang;"))
+        .expect("cargo's output folder is writable");
+    copy
 }

@@ -11,7 +11,10 @@ fn main() {
     println!("cargo::rerun-if-changed={}", source.display());
     println!("cargo::rerun-if-env-changed=JAVA_HOME");
     let worker = out.join("worker");
-    compile(&files(&source.join("untether"), "java"), None, &worker);
+    let shared = source.join("../shared");
+    println!("cargo::rerun-if-changed={}", shared.display());
+    let sources = [files(&source.join("untether"), "java"), files(&shared, "java")].concat();
+    compile(&sources, None, &worker);
     // Subclasses of JUnit's own classes: compiled against stand-ins, and defined by the worker when JUnit is there.
     let stubs = out.join("stubs");
     compile(&files(&source.join("stubs"), "java"), None, &stubs);

@@ -62,15 +62,17 @@ fn prepare(options_path: &Path) -> Result<(AgentOptions, Trace), LoadError> {
 fn watch(jvmti: Jvmti, options: AgentOptions, trace: Trace) {
     let property = |name: &str| jvmti.system_property(name).unwrap_or_default();
     let secrets = Secrets::new(&options.secrets);
-    for frame in launch::capture(property("java.vm.version"), &property("java.class.path"), &secrets) {
-        trace.frame(&frame);
-    }
+    let (launched, withheld) = launch::capture(property("java.vm.version"), &property("java.class.path"), &secrets);
+    let mut code = vec![property("java.class.path")];
+    code.extend(untether_wire::module_entries(&launched.arguments));
+    trace.frame(&Frame::Launch(launched));
+    withheld.iter().for_each(|frame| trace.frame(frame));
     let Some(tables) = reserve_tables() else {
         trace.note("unsupported", "there is no address space left for the agent's tables");
         return;
     };
     let agent = Agent {
-        shapes: Shapes::new(&property("java.home"), property("java.class.path")),
+        shapes: Shapes::new(&property("java.home"), code.join(":")),
         hash_shift: hash_shift(&property("java.vm.specification.version")),
         tables,
         jvmti,

@@ -36,6 +36,12 @@ impl ClassPath {
         }
         if path.is_dir() {
             self.entries.push(Entry::Folder(path.to_path_buf()));
+            // A folder of the module path may hold jars.
+            for jar in fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()) {
+                if jar.extension().is_some_and(|extension| extension == "jar") {
+                    self.add(&jar, seen);
+                }
+            }
             return;
         }
         let Some(mut archive) = open(path) else { return };

@@ -4,6 +4,7 @@
 //! it calls goes through [`guard::guarded`]. Nothing is ever printed: problems become frames.
 
 mod agent;
+mod arguments;
 mod callbacks;
 mod class_path;
 mod guard;

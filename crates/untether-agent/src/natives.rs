@@ -102,7 +102,9 @@ fn is_framework(class: &str) -> bool {
 }
 
 fn is_opaque(agent: &Agent, class: &str) -> bool {
-    class.starts_with("java.lang.Untether") || agent.options.immutable.matches(class)
+    class.starts_with("java.lang.Untether")
+        || untether_weave::boundary::is_build_tool(class.replace('.', "/").as_bytes())
+        || agent.options.immutable.matches(class)
 }
 
 fn field_name(agent: &Agent, number: jint, is_static: bool) -> Option<(usize, FieldName)> {
@@ -224,6 +226,11 @@ unsafe extern "system" fn stack_bounds(jni: *mut JNIEnv, _class: jclass, low_and
             libc::pthread_attr_destroy(&mut attributes);
         }
     });
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_isThorough")]
+unsafe extern "system" fn is_thorough(_jni: *mut JNIEnv, _class: jclass) -> jboolean {
+    guarded(0, || agent::get().map_or(0, |agent| agent.options.is_thorough.into()))
 }
 
 #[unsafe(export_name = "Java_java_lang_UntetherNative_yieldProcessor")]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use untether_model::{Access, AccessMode, Dependency, DependencyKind, Detection, Label, Unit, UnitKind, outermost};
+use untether_model::{Access, AccessMode, Dependency, DependencyKind, Detection, Label, Unit, UnitKind};
 
 /// Which units the dependencies wanted are between; both sides may be the same.
 struct Between {
@@ -91,6 +91,7 @@ fn anti(detection: &Detection, accesses: &[&Access], add: &mut impl FnMut(Depend
     let mut next_write: Option<&Access> = None;
     for access in accesses.iter().rev() {
         match access.mode {
+            AccessMode::Write if is_only_possible(access) => {}
             AccessMode::Write => next_write = Some(access),
             AccessMode::Read => {
                 if let Some(write) = next_write.filter(|write| !are_family(detection, write.unit, access.unit)) {
@@ -99,6 +100,11 @@ fn anti(detection: &Detection, accesses: &[&Access], add: &mut impl FnMut(Depend
             }
         }
     }
+}
+
+/// Whether the write was none in this order: what stood there was the same, or only something below was written.
+fn is_only_possible(write: &Access) -> bool {
+    write.labels.contains(Label::Repeated) || write.labels.contains(Label::BelowEmpty)
 }
 
 /// Each unit that leaves a change with each that reads before it writes, whatever ran first. One field may have tens of
@@ -111,7 +117,6 @@ fn candidates(detection: &Detection, accesses: &[&Access], between: &Between, ad
     let of_either: Vec<&Access> =
         reads.iter().copied().filter(|r| between.one[r.unit as usize] || between.other[r.unit as usize]).collect();
     for write in accesses.iter().filter(|access| access.mode == AccessMode::Write) {
-        let is_class_local = write.labels.contains(Label::ClassLocal);
         let partners = match (between.one[write.unit as usize], between.other[write.unit as usize]) {
             (true, true) => &of_either,
             (true, false) => &of_other,
@@ -119,9 +124,7 @@ fn candidates(detection: &Detection, accesses: &[&Access], between: &Between, ad
             (false, false) => continue,
         };
         for read in partners {
-            let class = |access: &Access| outermost(detection.unit(access.unit).class());
-            let is_reachable = !is_class_local || class(write) == class(read);
-            if is_reachable && !are_family(detection, write.unit, read.unit) {
+            if !are_family(detection, write.unit, read.unit) {
                 add(through(DependencyKind::Candidate, write.unit, read.unit, write, read));
             }
         }

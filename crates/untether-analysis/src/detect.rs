@@ -1,6 +1,6 @@
 //! From a trace to accesses of resources by tests and class fixtures.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use untether_model::{
     Access, AccessMode, ActorKind, Detection, Event, Label, Labels, Resource, StackLine, Trace, Unit, UnitKind, is_jdk,
@@ -22,7 +22,14 @@ pub fn detect(trace: &Trace) -> Detection {
 struct LastWrite {
     actor: u32,
     stack: u32,
-    is_lazy: bool,
+    labels: Labels,
+}
+
+/// A write that may still turn out to be put back by its class: the access, and the outermost class run.
+#[derive(Debug, Clone, Copy)]
+struct OpenWrite {
+    access: usize,
+    class_run: u32,
 }
 
 struct Analysis<'t> {
@@ -36,7 +43,11 @@ struct Analysis<'t> {
     /// Their resources are slots of the trace, until the end.
     accesses: Vec<Access>,
     /// Writes since a slot was last put back, by slot: indices into `accesses`.
-    open_writes: HashMap<u32, Vec<usize>>,
+    open_writes: HashMap<u32, Vec<OpenWrite>>,
+    /// Units that found a slot empty.
+    found_empty: HashMap<u32, Vec<u32>>,
+    /// Writes outside their own class that initializers made: the class, and the access.
+    initializers: Vec<(String, usize)>,
     stacks: StackTable,
     framework_stacks: HashMap<u32, bool>,
 }
@@ -106,6 +117,8 @@ impl<'t> Analysis<'t> {
             last_writes: HashMap::new(),
             accesses: Vec::new(),
             open_writes: HashMap::new(),
+            found_empty: HashMap::new(),
+            initializers: Vec::new(),
             stacks: StackTable::default(),
             framework_stacks: HashMap::new(),
         }
@@ -118,10 +131,13 @@ impl<'t> Analysis<'t> {
             return;
         }
         match event {
-            Event::Read { actor, slot, writer, stack, pending_stack } => {
+            Event::Read { actor, slot, writer, stack, pending_stack, is_empty } => {
                 self.read(position, actor, slot, (writer, pending_stack), stack);
+                if let Some(reader) = self.beneficiary(actor).filter(|_| is_empty) {
+                    self.found_empty.entry(slot).or_default().push(self.unit_of[&reader]);
+                }
             }
-            Event::Write { actor, slot, stack, is_lazy } => self.write(position, actor, slot, stack, is_lazy),
+            Event::Write { actor, slot, stack, labels } => self.write(position, actor, slot, stack, labels),
             Event::Restored { slot, writer } => self.restored(slot, writer),
         }
     }
@@ -187,10 +203,7 @@ impl<'t> Analysis<'t> {
             self.taints.entry(actor).or_default().extend(&sources);
         }
         let Some(reader) = self.beneficiary(actor) else { return };
-        let mut labels = Labels::default();
-        if last.is_some_and(|last| last.is_lazy) {
-            labels.insert(Label::Lazy);
-        }
+        let mut labels = last.map(|last| last.labels).unwrap_or_default();
         if self.kind(writer) == ActorKind::Initializer {
             labels.insert(Label::Initializer);
         }
@@ -245,13 +258,19 @@ impl<'t> Analysis<'t> {
         self.trace.objects.get(slot.object as usize)
     }
 
-    fn write(&mut self, position: u32, actor: u32, slot: u32, stack: u32, is_lazy: bool) {
-        self.last_writes.insert(slot, LastWrite { actor, stack, is_lazy });
+    fn write(&mut self, position: u32, actor: u32, slot: u32, stack: u32, labels: Labels) {
+        if !labels.contains(Label::Repeated) {
+            self.last_writes.insert(slot, LastWrite { actor, stack, labels });
+        }
         if self.is_framework(stack) {
             return;
         }
         let Some(&unit) = self.unit_of.get(&actor) else { return };
-        let labels = is_lazy.then_some(Label::Lazy).into_iter().collect();
+        if labels.contains(Label::Initializer)
+            && let Some(class) = self.initializer_in(stack)
+        {
+            self.initializers.push((class, self.accesses.len()));
+        }
         let stack = self.stacks.number(self.trace, stack);
         let access = Access {
             resource: slot,
@@ -263,22 +282,100 @@ impl<'t> Analysis<'t> {
             source_stack: None,
             labels,
         };
-        self.open_writes.entry(slot).or_default().push(self.accesses.len());
+        if !labels.contains(Label::Repeated) {
+            let open = OpenWrite { access: self.accesses.len(), class_run: self.class_run(actor) };
+            self.open_writes.entry(slot).or_default().push(open);
+        }
         self.accesses.push(access);
     }
 
-    fn restored(&mut self, slot: u32, writer: u32) {
-        self.last_writes.insert(slot, LastWrite { actor: writer, stack: 0, is_lazy: false });
-        for index in self.open_writes.remove(&slot).unwrap_or_default() {
-            self.accesses[index].labels.insert(Label::ClassLocal);
+    /// The outermost class in whose run the actor acts.
+    fn class_run(&self, mut actor: u32) -> u32 {
+        let mut found = 0;
+        while actor != 0 {
+            if self.kind(actor) == ActorKind::Class {
+                found = actor;
+            }
+            actor = self.parent(actor);
         }
+        found
+    }
+
+    /// The class whose initializer made the access, by its stack.
+    fn initializer_in(&self, stack: u32) -> Option<String> {
+        let frames = self.trace.stacks.get(stack as usize)?;
+        let methods = frames.iter().filter_map(|(method, _)| self.trace.methods.get(*method as usize));
+        methods.filter(|method| method.name == "<clinit>").map(|method| method.class.clone()).next()
+    }
+
+    /// The class run that just ended put the slot back: what its own tests wrote there stays within it.
+    fn restored(&mut self, slot: u32, writer: u32) {
+        self.last_writes.insert(slot, LastWrite { actor: writer, stack: 0, labels: Labels::default() });
+        let open = self.open_writes.remove(&slot).unwrap_or_default();
+        let Some(ended) = open.last().map(|last| last.class_run) else { return };
+        for write in open.iter().filter(|write| write.class_run == ended) {
+            self.accesses[write.access].labels.insert(Label::ClassLocal);
+        }
+    }
+
+    /// Whoever uses a class first runs its initializer: in another order its effects are another's doing.
+    fn add_other_triggers(&mut self) {
+        if self.initializers.is_empty() {
+            return;
+        }
+        let classes: HashSet<&str> = self.initializers.iter().map(|(class, _)| class.as_str()).collect();
+        let mut users: HashMap<&str, BTreeSet<u32>> = HashMap::new();
+        for (access, slot) in self.accesses.iter().map(|access| (access, &self.trace.slots[access.resource as usize])) {
+            let owner = self.trace.objects.get(slot.object as usize).filter(|object| object.parent == 0);
+            if let Some(&class) = owner.and_then(|object| classes.get(object.class.as_str())) {
+                users.entry(class).or_default().insert(access.unit);
+            }
+            for line in access.stack.iter().flat_map(|&stack| &self.stacks.lines[stack as usize]) {
+                if let Some(&class) = classes.get(line.class.as_str()) {
+                    users.entry(class).or_default().insert(access.unit);
+                }
+            }
+        }
+        let mut added = Vec::new();
+        for (class, write) in &self.initializers {
+            let write = self.accesses[*write];
+            for &unit in users.get(class.as_str()).into_iter().flatten().filter(|&&unit| unit != write.unit) {
+                let mut other = Access { unit, ..write };
+                other.labels.insert(Label::Repeated);
+                added.push(other);
+            }
+        }
+        self.accesses.append(&mut added);
+    }
+
+    /// Who found a slot empty would have gone on below it: whoever writes there might have been met.
+    fn add_writes_below_empty(&mut self, holders: &[u32]) {
+        let mut known: HashSet<(u32, u32)> =
+            self.accesses.iter().filter(|a| a.mode == AccessMode::Write).map(|a| (a.resource, a.unit)).collect();
+        let mut added = Vec::new();
+        for write in self.accesses.iter().filter(|access| access.mode == AccessMode::Write) {
+            let mut at = self.trace.slots[write.resource as usize].object;
+            while let Some(object) = self.trace.objects.get(at as usize).filter(|object| object.parent != 0) {
+                let holder = holders[at as usize];
+                let is_met = self.found_empty.get(&holder).is_some_and(|units| units.iter().any(|&u| u != write.unit));
+                if is_met && known.insert((holder, write.unit)) {
+                    let mut above = Access { resource: holder, ..*write };
+                    above.labels.insert(Label::BelowEmpty);
+                    added.push(above);
+                }
+                at = object.parent;
+            }
+        }
+        self.accesses.append(&mut added);
     }
 
     /// Keeps what matters: resources that some unit wrote. Of the reads of one writer's state only those nearest
     /// to the root name it as their source.
-    fn finish(self) -> Detection {
+    fn finish(mut self) -> Detection {
         let trace = self.trace;
         let holders = holders(trace);
+        self.add_other_triggers();
+        self.add_writes_below_empty(&holders);
         let mut is_holder = vec![false; trace.slots.len()];
         for &slot in holders.iter().filter(|&&slot| slot != 0) {
             is_holder[slot as usize] = true;
@@ -336,6 +433,7 @@ impl<'t> Analysis<'t> {
             stacks: self.stacks.lines,
             notes: trace.notes.clone(),
             refusals: trace.refusals.clone(),
+            own_classes: Vec::new(),
             is_complete: trace.is_complete,
         }
     }

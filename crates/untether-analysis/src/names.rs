@@ -1,6 +1,6 @@
-//! Names of slots: the path from a root.
+//! Names of slots: what a person calls them, and the path from a root.
 
-use untether_model::{Resource, Trace};
+use untether_model::{Resource, Trace, simple_name};
 
 /// The resource that a slot is.
 pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
@@ -17,13 +17,36 @@ pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
         at = object.parent;
     }
     places.reverse();
-    let mut name = simple_name(class).to_owned();
+    let mut path = simple_name(class).to_owned();
     for place in &places {
-        append(&mut name, place);
+        append(&mut path, place);
     }
     let mut root = class.to_owned();
     append(&mut root, places[0]);
-    Resource { name, root }
+    let field = if slot.field.is_empty() { root.clone() } else { slot.field.clone() };
+    Resource { name: name(&field, &slot.element, &slot.place), field, path, root }
+}
+
+/// What the slot is to the user of its class: collections by their elements, not by their tables and nodes.
+fn name(field: &str, element: &str, place: &str) -> String {
+    const PROPERTIES: &str = "java.lang.System.props";
+    let key = element.strip_prefix("[\"").and_then(|rest| rest.strip_suffix("\"]"));
+    match (field, key) {
+        (PROPERTIES, Some(key)) => return format!("property {key}"),
+        (PROPERTIES, None) => return "system properties".to_owned(),
+        _ => {}
+    }
+    let is_own_field = field.rsplit('.').next() == Some(place);
+    let size = if element.is_empty() && !is_own_field && matches!(place, "size" | "count") { ".size()" } else { "" };
+    format!("{}{element}{size}", simple_field(field))
+}
+
+/// `com.example.Outer$Inner.field` without its package.
+fn simple_field(field: &str) -> &str {
+    match field.rfind('.') {
+        Some(dot) => &field[field[..dot].rfind('.').map_or(0, |package| package + 1)..],
+        None => field,
+    }
 }
 
 fn append(path: &mut String, place: &str) {
@@ -33,9 +56,17 @@ fn append(path: &mut String, place: &str) {
     path.push_str(place);
 }
 
-/// `com.example.Outer$Inner.this` without its package.
-fn simple_name(class: &str) -> &str {
-    let stem = class.strip_suffix(".this").unwrap_or(class);
-    let start = stem.rfind('.').map_or(0, |dot| dot + 1);
-    &class[start..]
+#[cfg(test)]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn collections_are_named_as_their_users_see_them() {
+        assert_eq!(name("com.example.Rates.RATES", "[\"USD\"]", "val"), "Rates.RATES[\"USD\"]");
+        assert_eq!(name("com.example.Chain.FILTERS", "[2]", "[2]"), "Chain.FILTERS[2]");
+        assert_eq!(name("com.example.Chain.FILTERS", "", "elementData"), "Chain.FILTERS");
+        assert_eq!(name("com.example.Chain.FILTERS", "", "size"), "Chain.FILTERS.size()");
+        assert_eq!(name("com.example.App$Cart.size", "", "size"), "App$Cart.size");
+        assert_eq!(name("java.lang.System.props", "[\"my.mode\"]", "[3]"), "property my.mode");
+    }
 }

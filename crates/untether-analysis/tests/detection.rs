@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use untether_analysis::{dependencies, detect};
-use untether_model::{Actor, ActorKind, DependencyKind, Event, HeapObject, Slot, Trace};
+use untether_model::{Actor, ActorKind, DependencyKind, Event, HeapObject, Labels, Slot, Trace};
 
 const ONE: u32 = 1;
 const TWO: u32 = 2;
@@ -23,8 +23,8 @@ fn trace(events: Vec<Event>) -> Trace {
         objects: vec![HeapObject::default(), root, inner],
         slots: vec![
             Slot::default(),
-            Slot { object: 1, place: "current".to_owned() },
-            Slot { object: 2, place: "name".to_owned() },
+            Slot { object: 1, place: "current".to_owned(), ..Slot::default() },
+            Slot { object: 2, place: "name".to_owned(), ..Slot::default() },
         ],
         events,
         ..Trace::default()
@@ -32,11 +32,11 @@ fn trace(events: Vec<Event>) -> Trace {
 }
 
 fn read(actor: u32, slot: u32, writer: u32) -> Event {
-    Event::Read { actor, slot, writer, stack: 0, pending_stack: 0 }
+    Event::Read { actor, slot, writer, stack: 0, pending_stack: 0, is_empty: false }
 }
 
 fn write(actor: u32, slot: u32) -> Event {
-    Event::Write { actor, slot, stack: 0, is_lazy: false }
+    Event::Write { actor, slot, stack: 0, labels: Labels::default() }
 }
 
 /// Writer, reader and field of each dependency.
@@ -46,7 +46,7 @@ fn found(events: Vec<Event>, kind: DependencyKind) -> Vec<(String, String, Strin
         .into_iter()
         .map(|d| {
             let name = |unit| detection.unit(unit).name.clone();
-            (name(d.from), name(d.to), detection.resource(d.resource).name.clone())
+            (name(d.from), name(d.to), detection.resource(d.resource).path.clone())
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use untether_analysis::{dependencies, detect};
-use untether_model::{Actor, ActorKind, DependencyKind, Event, HeapObject, Slot, Trace, Unit};
+use untether_model::{Actor, ActorKind, DependencyKind, Event, HeapObject, Labels, Slot, Trace, Unit};
 
 /// One access of a test: which slot, and the value written, if it is a write.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ fn trace(suite: &[Vec<Step>]) -> Trace {
         ..Trace::default()
     };
     for slot in 0..SLOTS {
-        trace.slots.push(Slot { object: 1, place: format!("field{slot}") });
+        trace.slots.push(Slot { object: 1, place: format!("field{slot}"), ..Slot::default() });
     }
     let mut values = [0u8; SLOTS];
     let mut writers = [0u32; SLOTS];
@@ -49,6 +49,7 @@ fn trace(suite: &[Vec<Step>]) -> Trace {
                     writer: writers[step.slot],
                     stack: 0,
                     pending_stack: 0,
+                    is_empty: false,
                 }),
                 None => {}
                 Some(value) => values[step.slot] = value,
@@ -58,7 +59,12 @@ fn trace(suite: &[Vec<Step>]) -> Trace {
         for slot in 0..SLOTS {
             if values[slot] != before[slot] {
                 writers[slot] = me;
-                trace.events.push(Event::Write { actor: me, slot: slot as u32 + 1, stack: 0, is_lazy: false });
+                trace.events.push(Event::Write {
+                    actor: me,
+                    slot: slot as u32 + 1,
+                    stack: 0,
+                    labels: Labels::default(),
+                });
             }
         }
     }

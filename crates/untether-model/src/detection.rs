@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::launch::Launch;
-use crate::names::class_of;
+use crate::names::{class_of, is_jdk, is_test_framework};
 use crate::trace::{Outcome, StackLine};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,10 +32,14 @@ impl Unit {
 }
 
 /// A slot as a person calls it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resource {
-    /// The path from the static root, with simple class names: `Registry.MAP.table[3]`.
+    /// Its own class and field, with the element of a collection: `Registry.MAP["key"]`, `Cart.count`, `property my.mode`.
     pub name: String,
+    /// The field with its full name: `com.example.Registry.MAP`.
+    pub field: String,
+    /// How it is reached from the static root, with simple class names: `Registry.MAP.table[3]`.
+    pub path: String,
     /// The root with its full name: `com.example.Registry.MAP`.
     pub root: String,
 }
@@ -57,6 +61,10 @@ pub enum Label {
     Initializer,
     /// The writer's class puts the old value back when it ends.
     ClassLocal,
+    /// The writer left what another test had left there as well: it depends on the order who is the writer.
+    Repeated,
+    /// The reader found a place on the way to it empty, and would have gone on otherwise.
+    BelowEmpty,
 }
 
 /// A set of labels.
@@ -65,7 +73,7 @@ pub enum Label {
 pub struct Labels(u8);
 
 impl Labels {
-    const ALL: [Label; 3] = [Label::Lazy, Label::Initializer, Label::ClassLocal];
+    const ALL: [Label; 5] = [Label::Lazy, Label::Initializer, Label::ClassLocal, Label::Repeated, Label::BelowEmpty];
 
     /// The set as bits, for storing.
     pub fn bits(self) -> u8 {
@@ -180,12 +188,27 @@ pub struct Detection {
     pub stacks: Vec<Vec<StackLine>>,
     pub notes: Vec<Note>,
     pub refusals: Vec<Refusal>,
+    /// Those of the classes that resources and stacks name which are the project's own, in order.
+    pub own_classes: Vec<String>,
     pub is_complete: bool,
 }
 
 impl Detection {
     pub fn unit(&self, number: u32) -> &Unit {
         &self.units[number as usize]
+    }
+
+    /// Whether the class is the project's own; where none is known to be, all that are not the JDK's count.
+    pub fn is_own(&self, class: &str) -> bool {
+        if self.own_classes.is_empty() {
+            return !is_jdk(class);
+        }
+        self.own_classes.binary_search_by(|own| own.as_str().cmp(class)).is_ok()
+    }
+
+    /// The innermost line of the project's own code.
+    pub fn own_line<'s>(&self, stack: &'s [StackLine]) -> Option<&'s StackLine> {
+        stack.iter().find(|line| self.is_own(&line.class) && !is_test_framework(&line.class))
     }
 
     pub fn resource(&self, number: u32) -> &Resource {

@@ -22,6 +22,9 @@ pub struct Launch {
     /// What was there, but is not kept.
     #[serde(default)]
     pub withheld: Vec<Withheld>,
+    /// The JUnit Platform's unique ids of tests that have no class and method.
+    #[serde(default)]
+    pub selectors: Vec<(String, String)>,
 }
 
 /// A value that is a secret: only its name is known.

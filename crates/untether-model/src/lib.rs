@@ -14,7 +14,10 @@ pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, Unit, UnitKind,
 };
 pub use launch::{Launch, Withheld, WithheldKind};
-pub use names::{class_of, is_jdk, is_within, method_of, outermost};
-pub use refinement::{Channel, Contrast, Cost, Finding, Observation, Role, Schedule, Verdict};
+pub use names::{class_of, is_jdk, is_test_framework, is_within, method_of, outermost, simple_name};
+pub use refinement::{
+    Cause, Certainty, Channel, Contrast, Cost, Coverage, Finding, Observation, PutBack, Role, Schedule, Share, Trial,
+    Tried, Verdict,
+};
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
 pub use verdict::Status;

@@ -24,6 +24,20 @@ pub fn is_within(class: &str, outer: &str) -> bool {
     class.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
 }
 
+/// `com.example.Outer$Inner` without its package; a test instance as a root, `com.example.ATest.this`, keeps its end.
+pub fn simple_name(class: &str) -> &str {
+    let stem = class.strip_suffix(".this").unwrap_or(class);
+    let start = stem.rfind('.').map_or(0, |dot| dot + 1);
+    &class[start..]
+}
+
+/// Whether the class belongs to a test framework: nobody mends that.
+pub fn is_test_framework(class: &str) -> bool {
+    ["org.junit.", "junit.framework.", "junit.extensions.", "org.opentest4j.", "org.apiguardian.", "org.hamcrest."]
+        .iter()
+        .any(|prefix| class.starts_with(prefix))
+}
+
 /// Whether the class, or a field that is named with its class, belongs to the JDK.
 pub fn is_jdk(name: &str) -> bool {
     ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|prefix| name.starts_with(prefix))

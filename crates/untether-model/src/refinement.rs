@@ -35,6 +35,33 @@ pub struct Observation {
     pub jvms: usize,
 }
 
+/// What is put back between the tests that come first and the last one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub enum PutBack {
+    #[default]
+    Nothing,
+    /// These fields, to what they were before the first test.
+    Only(Vec<String>),
+    /// All other fields.
+    AllBut(Vec<String>),
+}
+
+/// Some tests, what is put back after them, and one more test.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Trial {
+    pub before: Vec<String>,
+    pub put_back: PutBack,
+    /// Where there is none, the question is which fields the tests before it have changed.
+    pub last: Option<String>,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Tried {
+    Ended(Verdict),
+    Changed(Vec<String>),
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -48,19 +75,53 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {
     pub name: String,
+    /// The field with its class: what findings are grouped by.
+    pub field: String,
+    /// How it is reached from the static root.
+    #[serde(default)]
+    pub path: String,
     pub root: String,
     pub labels: Labels,
     pub writer: String,
+    /// The innermost lines of the project's own code.
+    #[serde(default)]
+    pub written_at: Option<StackLine>,
+    #[serde(default)]
+    pub read_at: Option<StackLine>,
     pub write: Vec<StackLine>,
     pub read: Vec<StackLine>,
 }
 
-/// What the test came to in the original order, and in the schedule that proves the finding.
+/// What the test came to in the original order, and in the two schedules that prove the finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contrast {
     pub reference: Status,
+    /// In the schedule that proves it: the worse of the two.
     pub violated: Status,
+    /// In the schedule to compare it with.
+    pub counter: Status,
     pub message: String,
+}
+
+/// How sure the cause of a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// Putting these fields back changed the outcome, and putting back fewer did not.
+    Proven,
+    /// The tests meet there; nothing was put back.
+    #[default]
+    Likely,
+    /// All that is watched was put back and the outcome did not change: it is a file, a port, native state.
+    Outside,
+}
+
+/// The fields through which a finding comes about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cause {
+    pub certainty: Certainty,
+    /// With their classes; none where they are not known, or outside of what is watched.
+    pub fields: Vec<String>,
 }
 
 /// A manifest dependency: its violation was seen to change a test's outcome.
@@ -81,14 +142,13 @@ pub struct Finding {
     pub alternatives: Vec<Vec<String>>,
     /// Tests that undo the polluters' doing when they run between them and the victim.
     pub cleaners: Vec<String>,
+    pub cause: Cause,
+    /// Where the tests meet; those of the cause first.
     pub resources: Vec<Channel>,
-    /// Whether the tests were watched in the order of the finding and no field was seen between them.
-    #[serde(default)]
-    pub is_outside_heap: bool,
     pub outcome: Contrast,
     /// Run in a fresh JVM, this shows the violated outcome.
     pub schedule: Vec<String>,
-    /// And this the one of the original order.
+    /// And this the other.
     pub counter_schedule: Vec<String>,
 }
 
@@ -107,4 +167,33 @@ impl Finding {
 pub struct Cost {
     pub executions: usize,
     pub jvm_starts: usize,
+}
+
+/// How many of some pairs of tests were tried, in that order and as if nobody else were there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    pub tried: usize,
+    pub all: usize,
+}
+
+impl Share {
+    pub fn is_all(self) -> bool {
+        self.tried >= self.all
+    }
+
+    pub fn add(&mut self, other: Share) {
+        self.tried += other.tried;
+        self.all += other.all;
+    }
+}
+
+/// How far a search came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Pairs of which the first writes what the second reads.
+    pub candidates: Share,
+    /// All pairs of tests.
+    pub pairs: Share,
+    /// All pairs of classes.
+    pub class_pairs: Share,
 }

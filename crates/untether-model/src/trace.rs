@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Note, Refusal};
+use crate::detection::{Labels, Note, Refusal};
 use crate::launch::Launch;
 
 /// Indices into the vectors of a [`Trace`]; 0 is 'nobody' or 'none', so the vectors start with a blank.
@@ -62,15 +62,20 @@ pub struct HeapObject {
 pub struct Slot {
     pub object: Index,
     pub place: String,
+    /// The nearest field on the way to the slot that is none of the JDK's objects: `com.example.Cart.items`.
+    pub field: String,
+    /// The element of a collection to which it belongs: `["USD"]`, `[2]`; empty where there is none.
+    pub element: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The actor's first read of the slot in a segment; `writer`'s value stood there. `pending_stack` is
-    /// that of the write, where the writer is still at it and its `Write` comes later.
-    Read { actor: Index, slot: Index, writer: Index, stack: Index, pending_stack: Index },
-    /// The actor left another value than it found.
-    Write { actor: Index, slot: Index, stack: Index, is_lazy: bool },
+    /// that of the write, where the writer is still at it and its `Write` comes later. `is_empty`: null, zero or
+    /// false stood there.
+    Read { actor: Index, slot: Index, writer: Index, stack: Index, pending_stack: Index, is_empty: bool },
+    /// The actor left another value than it found, or (`labels` say so) what another had left there as well.
+    Write { actor: Index, slot: Index, stack: Index, labels: Labels },
     /// The class run that ended left the slot as it found it, with `writer`'s value.
     Restored { slot: Index, writer: Index },
 }

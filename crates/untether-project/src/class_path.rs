@@ -1,6 +1,6 @@
 //! Finding test classes on a class path by their names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,13 @@ pub fn find_test_classes(
         });
     }
     Ok(found.into_iter().collect())
+}
+
+/// The names of all classes in folders of the class path: the project's own, where a build tool made it. What cannot
+/// be read has none.
+pub fn classes_in_folders(class_path: &[String]) -> HashSet<String> {
+    let folders = class_path.iter().map(Path::new).filter(|path| path.is_dir());
+    folders.flat_map(|folder| classes_in_folder(folder).unwrap_or_default()).collect()
 }
 
 /// A pattern without a dot is about the simple name.

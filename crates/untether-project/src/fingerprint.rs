@@ -64,12 +64,15 @@ impl Fingerprints {
         }
     }
 
-    /// The fingerprint of a class, given as in `Class.getName`.
+    /// The fingerprint of a class, given as in `Class.getName`. What is none, such as a file of scenarios, may run
+    /// whatever there is.
     pub fn of(&self, class: &str) -> String {
         let mut reached: BTreeSet<&str> = BTreeSet::new();
         let internal = class.replace('.', "/");
-        let mut pending: Vec<&str> =
-            self.classes.get_key_value(&internal).map(|(key, _)| key.as_str()).into_iter().collect();
+        let mut pending: Vec<&str> = match self.classes.get_key_value(&internal) {
+            Some((key, _)) => vec![key],
+            None => self.classes.keys().map(String::as_str).collect(),
+        };
         while let Some(at) = pending.pop() {
             if let Some((key, node)) = self.classes.get_key_value(at)
                 && reached.insert(key)

@@ -4,6 +4,6 @@ mod class_path;
 mod config;
 mod fingerprint;
 
-pub use class_path::{ClassPathError, find_test_classes};
+pub use class_path::{ClassPathError, classes_in_folders, find_test_classes};
 pub use config::{Config, ConfigError, DEFAULTS};
 pub use fingerprint::Fingerprints;

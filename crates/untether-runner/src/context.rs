@@ -1,34 +1,18 @@
 //! Starting JVMs like one that was captured, without its build tool.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use untether_model::{Launch, Schedule, Withheld, WithheldKind};
-use untether_wire::normalised;
+use untether_wire::{ends_options, module_entries, normalised, takes_value};
 
 use crate::command::JvmCommand;
 use crate::error::RunnerError;
 use crate::worker::write_jar;
 
-/// Options whose value is the next argument.
-const WITH_VALUE: &[&str] = &[
-    "-cp",
-    "-classpath",
-    "--class-path",
-    "-p",
-    "--module-path",
-    "--upgrade-module-path",
-    "--add-modules",
-    "--add-exports",
-    "--add-opens",
-    "--add-reads",
-    "--patch-module",
-    "--limit-modules",
-    "--enable-native-access",
-];
-
-/// Of these, the class path is passed anew.
+/// Options that are passed anew, each with the argument after it.
 const CLASS_PATH: &[&str] = &["-cp", "-classpath", "--class-path"];
 
 /// Properties that every JVM sets by itself, or that belong to the build tool's own launcher: these, and all that
@@ -64,6 +48,7 @@ const OWN_PREFIXES: &[&str] = &[
     "sun.",
     "surefire.",
     "untether.",
+    "org.gradle.",
 ];
 
 /// Options that make sense for one JVM only: debuggers and remote management wait at a port.
@@ -84,6 +69,8 @@ pub struct WorkerContext {
     directory: PathBuf,
     environment: Vec<(String, String)>,
     jar: PathBuf,
+    /// Unique ids of tests that have no class and method.
+    selectors: HashMap<String, String>,
     /// Whether the captured JVM shared the machine's folder for temporary files.
     has_common_folder: bool,
 }
@@ -152,11 +139,24 @@ impl WorkerContext {
             .chain(secrets)
             .collect();
         let class_path = launch.class_path.clone();
-        Ok(WorkerContext { java, options, secret_options, class_path, directory, environment, jar, has_common_folder })
+        let selectors = launch.selectors.iter().cloned().collect();
+        Ok(WorkerContext {
+            java,
+            options,
+            secret_options,
+            class_path,
+            directory,
+            environment,
+            jar,
+            selectors,
+            has_common_folder,
+        })
     }
 
-    pub fn class_path(&self) -> &[String] {
-        &self.class_path
+    /// The folders and jars that classes come from: those of the class path and of the module path.
+    pub fn code(&self) -> Vec<String> {
+        let modules = module_entries(&self.options).into_iter().map(|entry| self.directory.join(entry));
+        self.class_path.iter().cloned().chain(modules.map(|path| path.display().to_string())).collect()
     }
 
     /// What decides, besides classes, what a test comes to: the JVM's options, and what it takes from the environment.
@@ -170,23 +170,43 @@ impl WorkerContext {
             .collect()
     }
 
+    /// The lines of a plan of these tests, as `Worker.java` reads them.
+    pub(crate) fn plan(&self, tests: &[String]) -> String {
+        let line = |test: &String| match self.selectors.get(test) {
+            Some(unique_id) => format!("{test}\t{unique_id}\n"),
+            None => format!("{test}\n"),
+        };
+        tests.iter().map(line).collect()
+    }
+
     /// A JVM that runs the schedule, for being watched.
     pub fn watchable(&self, schedule: &Schedule, scratch: &Path) -> Result<JvmCommand, RunnerError> {
         let plan = scratch.join("watched-plan");
-        std::fs::write(&plan, schedule.tests.join("\n") + "\n")
+        std::fs::write(&plan, self.plan(&schedule.tests))
             .map_err(|source| RunnerError::CannotWrite { path: plan.clone(), source })?;
         self.jvm(&plan, &scratch.join("watched-results"), &scratch.join("watched-temporary"))
     }
 
     /// A JVM that runs the plan, writes results, and keeps temporary files to itself. What the tests print goes
     /// nowhere.
-    pub(crate) fn command(&self, plan: &Path, results: &Path, temporary: &Path) -> Result<Command, RunnerError> {
-        let mut command = self.jvm(plan, results, temporary)?.into_command();
+    pub(crate) fn command(
+        &self,
+        plan: impl Into<OsString>,
+        results: &Path,
+        temporary: &Path,
+        agent: Option<OsString>,
+    ) -> Result<Command, RunnerError> {
+        let jvm = self.jvm(plan, results, temporary)?;
+        let jvm = match agent {
+            Some(agent) => jvm.with_option(agent),
+            None => jvm,
+        };
+        let mut command = jvm.into_command();
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(command)
     }
 
-    fn jvm(&self, plan: &Path, results: &Path, temporary: &Path) -> Result<JvmCommand, RunnerError> {
+    fn jvm(&self, plan: impl Into<OsString>, results: &Path, temporary: &Path) -> Result<JvmCommand, RunnerError> {
         let mut arguments: Vec<OsString> =
             self.options.iter().chain(&self.secret_options).map(OsString::from).collect();
         if self.has_common_folder {
@@ -230,7 +250,7 @@ fn options(arguments: &[String]) -> Vec<String> {
     let mut options = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        if argument == "-jar" || argument == "-m" || argument == "--module" || !argument.starts_with(['-', '@']) {
+        if ends_options(argument) {
             break;
         }
         if CLASS_PATH.contains(&argument.as_str()) {
@@ -242,7 +262,7 @@ fn options(arguments: &[String]) -> Vec<String> {
             continue;
         }
         options.push(argument.clone());
-        if WITH_VALUE.contains(&argument.as_str()) {
+        if takes_value(argument) {
             options.extend(rest.next().cloned());
         }
     }
@@ -271,7 +291,7 @@ mod tests {
             };
             let context = WorkerContext::new(&launch, &scratch).unwrap();
             let own = scratch.join(format!("temporary-{number}"));
-            let command = context.command(Path::new("plan"), Path::new("results"), &own).unwrap();
+            let command = context.command("plan", Path::new("results"), &own, None).unwrap();
             let set: Vec<String> = command
                 .get_args()
                 .filter_map(|argument| argument.to_str()?.strip_prefix("-Djava.io.tmpdir=").map(str::to_owned))

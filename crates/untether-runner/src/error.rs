@@ -29,8 +29,7 @@ pub enum RunnerError {
     )]
     WorkerFailed { ending: String, message: String },
     #[error(
-        "the watched JVM took its options from the argument file {file}, which cannot be used again; this happens with \
-         tests on the module path: set useModulePath=false for Surefire and run 'untether detect' again"
+        "the watched JVM took options from {file}, which could not be read when it started; run 'untether detect' again"
     )]
     ArgumentFile { file: String },
 }

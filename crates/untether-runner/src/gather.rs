@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use untether_model::{
-    Actor, ActorKind, Event, HeapObject, Launch, Method, Note, Outcome, OutcomeStatus, Refusal, Slot, Trace, Withheld,
-    WithheldKind,
+    Actor, ActorKind, Event, HeapObject, Label, Launch, Method, Note, Outcome, OutcomeStatus, Refusal, Slot, Trace,
+    Withheld, WithheldKind,
 };
 use untether_wire::{self as wire, Frame, FrameReader};
 
@@ -151,15 +151,25 @@ impl Source {
                 let missing = self.gaps.entry("object").or_default();
                 place(&mut self.trace.objects, number, &HeapObject::default(), object, missing);
             }
-            Frame::Slot { number, object, place: at } => {
-                let slot = Slot { object, place: at };
+            Frame::Slot { number, object, place: at, field } => {
+                let slot = Slot { object, place: at, field, element: String::new() };
                 place(&mut self.trace.slots, number, &Slot::default(), slot, self.gaps.entry("slot").or_default());
             }
-            Frame::Read { actor, slot, writer, stack, pending_stack } => {
-                self.trace.events.push(Event::Read { actor, slot, writer, stack, pending_stack });
+            Frame::Element { slot, text } => {
+                // A slot that never arrived stays blank.
+                let known = self.trace.slots.get_mut(slot as usize).filter(|slot| **slot != Slot::default());
+                if let Some(slot) = known {
+                    slot.element = text;
+                }
             }
-            Frame::Write { actor, slot, stack, is_lazy } => {
-                self.trace.events.push(Event::Write { actor, slot, stack, is_lazy });
+            Frame::Read { actor, slot, writer, stack, pending_stack, is_empty } => {
+                self.trace.events.push(Event::Read { actor, slot, writer, stack, pending_stack, is_empty });
+            }
+            Frame::Write { actor, slot, stack, is_lazy, is_unchanged, is_by_initializer } => {
+                let labels =
+                    [(is_lazy, Label::Lazy), (is_unchanged, Label::Repeated), (is_by_initializer, Label::Initializer)];
+                let labels = labels.into_iter().filter(|(is_set, _)| *is_set).map(|(_, label)| label).collect();
+                self.trace.events.push(Event::Write { actor, slot, stack, labels });
             }
             Frame::Restored { slot, writer } => self.trace.events.push(Event::Restored { slot, writer }),
             Frame::Outcome { actor, status, nanos, message, trace } => {
@@ -171,6 +181,12 @@ impl Source {
             }
             Frame::Launch(launch) => self.trace.launch = model_launch(launch),
             Frame::Property { name, value } => self.trace.launch.properties.push((name, value)),
+            Frame::Selector { test, unique_id } => {
+                // Each invocation says it.
+                if self.trace.launch.selectors.last().is_none_or(|(last, _)| *last != test) {
+                    self.trace.launch.selectors.push((test, unique_id));
+                }
+            }
             Frame::Withheld { kind, name } => self.withheld(kind, name),
             Frame::Method { number, class, name, file } => {
                 let method = Method { class, name, file };
@@ -264,6 +280,7 @@ fn model_launch(launch: wire::LaunchFrame) -> Launch {
         class_path: launch.class_path,
         properties: Vec::new(),
         withheld: Vec::new(),
+        selectors: Vec::new(),
     }
 }
 
@@ -285,11 +302,11 @@ mod tests {
     }
 
     fn slot(number: u32) -> Frame {
-        Frame::Slot { number, object: number, place: format!("field{number}") }
+        Frame::Slot { number, object: number, place: format!("field{number}"), field: String::new() }
     }
 
     fn write(slot: u32) -> Frame {
-        Frame::Write { actor: 1, slot, stack: 0, is_lazy: false }
+        Frame::Write { actor: 1, slot, stack: 0, is_lazy: false, is_unchanged: false, is_by_initializer: false }
     }
 
     #[test]
@@ -297,7 +314,7 @@ mod tests {
         let trace = gathered("lost", &[slot(1), slot(3), slot(4), write(3), write(9), Frame::End]);
         let places: Vec<&str> = trace.slots.iter().map(|slot| slot.place.as_str()).collect();
         assert_eq!(places, ["", "field1", "", "field3", "field4"]);
-        assert_eq!(trace.events, [Event::Write { actor: 1, slot: 3, stack: 0, is_lazy: false }]);
+        assert_eq!(trace.events, [Event::Write { actor: 1, slot: 3, stack: 0, labels: Vec::new() }]);
         assert_eq!(trace.notes.len(), 1);
         assert!(trace.notes[0].text.contains("2 slot record(s)"), "{:?}", trace.notes);
     }

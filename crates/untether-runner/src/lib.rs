@@ -11,6 +11,7 @@ mod lifeline;
 mod results;
 mod schedule;
 mod stop;
+mod trials;
 mod watch;
 mod worker;
 
@@ -21,5 +22,6 @@ pub use gather::{Gathered, Progress};
 pub use results::{ResultEvent, ResultReader, TestEnd};
 pub use schedule::{Execution, Executor, Limits};
 pub use stop::{listen_for_signals, stop_signal};
+pub use trials::Trials;
 pub use watch::{Launcher, Output, WatchRequest, Watched, agent_library, watch};
 pub use worker::{WorkerRequest, find_java, worker_command};

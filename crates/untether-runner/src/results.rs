@@ -21,6 +21,14 @@ pub enum ResultEvent {
     ClassEnded(String),
     Started(String),
     Ended(TestEnd),
+    /// A field that the tests since the last save have changed.
+    Field(String),
+    /// All such fields have been told.
+    FieldsEnded,
+    /// The JVM cannot be put back to how it was, for this reason, and runs no more.
+    NotRestorable(String),
+    /// The plan is over; the JVM waits for another.
+    PlanEnded,
     Done,
 }
 
@@ -59,6 +67,10 @@ fn event(line: &str) -> Option<ResultEvent> {
             let nanos = nanos.parse().ok()?;
             Some(ResultEvent::Ended(TestEnd { id: id.clone(), status, nanos, message: message.clone() }))
         }
+        [tag, field] if tag == "F" => Some(ResultEvent::Field(field.clone())),
+        [tag] if tag == "G" => Some(ResultEvent::FieldsEnded),
+        [tag, reason] if tag == "X" => Some(ResultEvent::NotRestorable(reason.clone())),
+        [tag] if tag == "P" => Some(ResultEvent::PlanEnded),
         [tag] if tag == "D" => Some(ResultEvent::Done),
         _ => None,
     }
@@ -100,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_left_out() {
-        let text = "T\ta.B#c\tfailed\tmany\t\nX\t1\n\nT\ta.B#c\tbroken\t1\t\nS\ta.B#d\nD";
+        let text = "T\ta.B#c\tfailed\tmany\t\nY\t1\n\nT\ta.B#c\tbroken\t1\t\nS\ta.B#d\nD";
         assert_eq!(ResultReader::default().feed(text.as_bytes()), [ResultEvent::Started("a.B#d".into())]);
     }
 }

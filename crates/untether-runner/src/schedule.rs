@@ -1,22 +1,24 @@
 //! Runs schedules in worker JVMs.
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use untether_model::{Observation, Schedule, Status, Verdict, class_of, is_within};
+use untether_project::Config;
 
 use crate::context::WorkerContext;
 use crate::error::RunnerError;
 use crate::results::{ResultEvent, ResultReader, TestEnd};
 use crate::stop::stop_signal;
-use crate::watch::end_tree;
+use crate::watch::{agent_library, agent_option, end_tree, write_options};
 
 const POLL: Duration = Duration::from_millis(4);
 
@@ -42,10 +44,16 @@ impl Limits {
 /// Runs schedules.
 #[derive(Debug)]
 pub struct Executor {
-    context: WorkerContext,
+    pub(crate) context: WorkerContext,
+    /// For JVMs that are watched.
+    config: Config,
     scratch: PathBuf,
-    limits: Limits,
+    pub(crate) limits: Limits,
     next_file: AtomicUsize,
+    /// Watched JVMs that wait for their next plan.
+    pub(crate) idle: Mutex<Vec<LiveJvm>>,
+    /// Tests that a watched JVM runs first, so that classes are initialised before anything is tried.
+    pub(crate) warm_up: Vec<String>,
 }
 
 /// What came of it, unless time ran out.
@@ -56,15 +64,28 @@ pub enum Execution<T = Observation> {
 }
 
 /// One JVM's part of a schedule.
-struct Part {
+#[derive(Default)]
+pub(crate) struct Part {
     /// The verdicts of as many tests as this JVM got through.
-    verdicts: Vec<Verdict>,
-    is_out_of_time: bool,
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) is_out_of_time: bool,
+    /// The answers to questions for changed fields.
+    pub(crate) fields: Vec<Vec<String>>,
+    /// Why the JVM could not be put back to how it was.
+    pub(crate) obstacle: Option<String>,
+    /// Whether it waits for another plan.
+    pub(crate) is_waiting: bool,
 }
 
 impl Executor {
-    pub fn new(context: WorkerContext, scratch: &Path, limits: Limits) -> Self {
-        Executor { context, scratch: scratch.to_path_buf(), limits, next_file: AtomicUsize::new(0) }
+    pub fn new(context: WorkerContext, config: Config, scratch: &Path, limits: Limits) -> Self {
+        let (scratch, next_file) = (scratch.to_path_buf(), AtomicUsize::new(0));
+        Executor { context, config, scratch, limits, next_file, idle: Mutex::default(), warm_up: Vec::new() }
+    }
+
+    /// These tests are run first in each watched JVM.
+    pub fn warm_up_with(&mut self, tests: Vec<String>) {
+        self.warm_up = tests;
     }
 
     /// Runs the schedule in a fresh JVM. A test that ends its JVM or does not end costs its class run; another
@@ -132,18 +153,14 @@ impl Executor {
     }
 
     fn run_part(&self, tests: &[String]) -> Result<Part, RunnerError> {
-        let number = self.next_file.fetch_add(1, Ordering::Relaxed);
-        let plan = self.scratch.join(format!("plan-{number}"));
-        let results = self.scratch.join(format!("results-{number}"));
+        let files = self.files()?;
         let cannot_write = |path: &Path, source| RunnerError::CannotWrite { path: path.to_path_buf(), source };
-        fs::write(&plan, tests.join("\n") + "\n").map_err(|e| cannot_write(&plan, e))?;
-        let file = File::create(&results).map_err(|e| cannot_write(&results, e))?;
-        drop(file);
-        let temporary = self.scratch.join(format!("temporary-{number}"));
-        let mut command = self.context.command(&plan, &results, &temporary)?;
+        fs::write(&files.plan, self.context.plan(tests)).map_err(|e| cannot_write(&files.plan, e))?;
+        let mut command = self.context.command(&files.plan, &files.results, &files.temporary, None)?;
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
-        let part = match self.follow(tests, child, &results) {
+        let mut jvm = LiveJvm::new(child, files)?;
+        match self.follow(tests, &mut jvm) {
             // It ran nothing: once more, to hear why.
             Err(RunnerError::WorkerFailed { .. }) => {
                 let said = command
@@ -154,62 +171,142 @@ impl Executor {
                 Err(RunnerError::WorkerFailed { ending: ending(said.status), message })
             }
             part => part,
-        };
-        // Nobody needs them any more; the folder goes with the run.
-        let _ = fs::remove_file(&plan);
-        let _ = fs::remove_file(&results);
-        let _ = fs::remove_dir_all(&temporary);
-        part
+        }
     }
 
-    fn follow(&self, tests: &[String], child: Child, results: &Path) -> Result<Part, RunnerError> {
-        let unreadable = |source| RunnerError::CannotRead { path: results.to_path_buf(), source };
-        let mut child = Ended(child);
-        let mut file = File::open(results).map_err(unreadable)?;
-        let mut reader = ResultReader::default();
+    fn files(&self) -> Result<Files, RunnerError> {
+        let number = self.next_file.fetch_add(1, Ordering::Relaxed);
+        let of = |kind: &str| self.scratch.join(format!("{kind}-{number}"));
+        let files =
+            Files { plan: of("plan"), results: of("results"), temporary: of("temporary"), traces: of("traces") };
+        File::create(&files.results)
+            .map_err(|source| RunnerError::CannotWrite { path: files.results.clone(), source })?;
+        Ok(files)
+    }
+
+    /// A JVM with the agent that takes one plan after the other.
+    fn start_unused(&self) -> Result<LiveJvm, RunnerError> {
+        let files = self.files()?;
+        fs::create_dir_all(&files.traces)
+            .map_err(|source| RunnerError::CannotWrite { path: files.traces.clone(), source })?;
+        let agent = agent_option(&agent_library()?, &write_options(&self.config, &files.traces, false)?);
+        let mut command = self.context.command("-", &files.results, &files.temporary, Some(agent))?;
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child =
+            command.stdin(Stdio::piped()).spawn().map_err(|source| RunnerError::CannotStart { program, source })?;
+        LiveJvm::new(child, files)
+    }
+
+    /// The same, after the tests that warm it up; none where these end it.
+    pub(crate) fn start_watched(&self) -> Result<Option<LiveJvm>, RunnerError> {
+        let mut jvm = self.start_unused()?;
+        let mut lines = vec!["!again 1".to_owned()];
+        lines.extend(self.warm_up.iter().cloned());
+        lines.push("!warm".to_owned());
+        jvm.give(&self.context.plan(&lines));
+        let part = self.follow(&self.warm_up, &mut jvm)?;
+        Ok(part.is_waiting.then_some(jvm))
+    }
+
+    /// Follows what a JVM tells until its plan is over, it ends, or takes too long.
+    pub(crate) fn follow(&self, tests: &[String], jvm: &mut LiveJvm) -> Result<Part, RunnerError> {
+        let results = jvm.files.results.clone();
+        let unreadable = |source| RunnerError::CannotRead { path: results.clone(), source };
         let mut runs = Runs::new(tests);
         let mut last_event = Instant::now();
-        let mut has_event = false;
+        let mut has_event = jvm.has_run;
         let mut buffer = vec![0; 1 << 16];
         loop {
-            let status = child.0.try_wait().map_err(unreadable)?;
+            let status = jvm.child.0.try_wait().map_err(unreadable)?;
             loop {
-                let count = file.read(&mut buffer).map_err(unreadable)?;
+                let count = jvm.file.read(&mut buffer).map_err(unreadable)?;
                 if count == 0 {
                     break;
                 }
-                for event in reader.feed(&buffer[..count]) {
+                for event in jvm.reader.feed(&buffer[..count]) {
                     last_event = Instant::now();
                     has_event = true;
                     runs.add(event);
                 }
             }
+            jvm.has_run = has_event;
             if runs.is_done {
-                child.wait_for_hooks();
-                return Ok(Part { verdicts: runs.finish(None), is_out_of_time: false });
+                if !runs.is_plan_over {
+                    jvm.child.wait_for_hooks();
+                }
+                return Ok(runs.into_part(None));
+            }
+            if runs.obstacle.is_some() && status.is_some() {
+                return Ok(runs.into_part(None));
             }
             // Asked before how it ended: what ends us may have ended the JVM as well, and says nothing about a test.
             if self.limits.are_over() {
-                end_tree(child.0.id());
-                return Ok(Part { verdicts: Vec::new(), is_out_of_time: true });
+                end_tree(jvm.child.0.id());
+                return Ok(Part { is_out_of_time: true, ..Part::default() });
             }
             if let Some(status) = status.filter(|_| !has_event) {
                 return Err(RunnerError::WorkerFailed { ending: ending(status), message: String::new() });
             }
             if let Some(status) = status {
-                return Ok(Part { verdicts: runs.finish(Some((Status::Died, ending(status)))), is_out_of_time: false });
+                return Ok(runs.into_part(Some((Status::Died, ending(status)))));
             }
             if last_event.elapsed() > self.limits.per_test {
                 let message = format!("did not end within {} s", self.limits.per_test.as_secs());
-                end_tree(child.0.id());
-                return Ok(Part { verdicts: runs.finish(Some((Status::TimedOut, message))), is_out_of_time: false });
+                end_tree(jvm.child.0.id());
+                return Ok(runs.into_part(Some((Status::TimedOut, message))));
             }
             thread::sleep(POLL);
         }
     }
 }
 
+/// What one JVM reads and writes. Nobody needs it when the JVM is gone.
+#[derive(Debug)]
+struct Files {
+    plan: PathBuf,
+    results: PathBuf,
+    temporary: PathBuf,
+    traces: PathBuf,
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.plan);
+        let _ = fs::remove_file(&self.results);
+        let _ = fs::remove_dir_all(&self.temporary);
+        let _ = fs::remove_dir_all(&self.traces);
+    }
+}
+
+/// A JVM that runs, and as much of what it tells as was read.
+#[derive(Debug)]
+pub(crate) struct LiveJvm {
+    child: Ended,
+    file: File,
+    reader: ResultReader,
+    has_run: bool,
+    files: Files,
+}
+
+impl LiveJvm {
+    fn new(child: Child, files: Files) -> Result<Self, RunnerError> {
+        let child = Ended(child);
+        let file = File::open(&files.results)
+            .map_err(|source| RunnerError::CannotRead { path: files.results.clone(), source })?;
+        Ok(LiveJvm { child, file, reader: ResultReader::default(), has_run: false, files })
+    }
+
+    /// Hands it a plan. A JVM that is gone shows when it is followed.
+    pub(crate) fn give(&mut self, plan: &str) {
+        if let Some(input) = &mut self.child.0.stdin {
+            let _ = input.write_all(format!("{plan}.\n").as_bytes());
+            let _ = input.flush();
+        }
+    }
+}
+
 /// A process that does not outlive its use.
+#[derive(Debug)]
 struct Ended(Child);
 
 impl Ended {
@@ -251,6 +348,11 @@ struct Runs<'t> {
     last_started: Option<usize>,
     is_out_of_order: bool,
     is_done: bool,
+    /// Whether the JVM waits for another plan.
+    is_plan_over: bool,
+    fields: Vec<Vec<String>>,
+    told: Vec<String>,
+    obstacle: Option<String>,
 }
 
 impl<'t> Runs<'t> {
@@ -264,6 +366,10 @@ impl<'t> Runs<'t> {
             last_started: None,
             is_out_of_order: false,
             is_done: false,
+            is_plan_over: false,
+            fields: Vec::new(),
+            told: Vec::new(),
+            obstacle: None,
         };
         runs.next_run();
         runs
@@ -300,6 +406,13 @@ impl<'t> Runs<'t> {
             ResultEvent::ClassEnded(_) => {
                 self.settle_run();
                 self.next_run();
+            }
+            ResultEvent::Field(field) => self.told.push(field),
+            ResultEvent::FieldsEnded => self.fields.push(std::mem::take(&mut self.told)),
+            ResultEvent::NotRestorable(reason) => self.obstacle = Some(reason),
+            ResultEvent::PlanEnded => {
+                self.is_done = true;
+                self.is_plan_over = true;
             }
             ResultEvent::Done => self.is_done = true,
         }
@@ -370,6 +483,18 @@ impl<'t> Runs<'t> {
                 self.verdicts[position] = Some(Verdict { status: Status::Missing, nanos: 0, message: message.clone() });
             }
         }
+    }
+
+    fn into_part(mut self, cause: Option<(Status, String)>) -> Part {
+        let (fields, obstacle, is_waiting) =
+            (std::mem::take(&mut self.fields), self.obstacle.take(), self.is_plan_over);
+        // What comes after an obstacle was not run.
+        let reached = self.run.start;
+        let mut verdicts = self.finish(cause);
+        if obstacle.is_some() {
+            verdicts.truncate(reached);
+        }
+        Part { verdicts, is_out_of_time: false, fields, obstacle, is_waiting }
     }
 
     /// The verdicts of all tests up to the end of the class run that was under way when the JVM ended.

@@ -39,6 +39,8 @@ pub struct WatchRequest<'r> {
     pub timeout: Option<Duration>,
     /// Whether the command's output comes back as events, or goes straight to our own streams.
     pub captures_output: bool,
+    /// Whether the last write of a slot is told, and not the first.
+    pub is_thorough: bool,
 }
 
 /// A line that the command printed.
@@ -72,7 +74,7 @@ pub fn agent_library() -> Result<PathBuf, RunnerError> {
 /// Runs the command to its end. `observe` is called several times a second.
 pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Output])) -> Result<Watched, RunnerError> {
     let agent = agent_library()?;
-    let options_path = write_options(request.config, request.directory)?;
+    let options_path = write_options(request.config, request.directory, request.is_thorough)?;
     let cannot_write = |source| RunnerError::CannotWrite { path: request.directory.to_path_buf(), source };
     let lifeline = Lifeline::hold(request.directory).map_err(cannot_write)?;
     let mut command = match request.launcher {
@@ -139,13 +141,14 @@ fn drain(output: &Receiver<Output>) -> Vec<Output> {
     lines
 }
 
-fn write_options(config: &Config, directory: &Path) -> Result<PathBuf, RunnerError> {
+pub(crate) fn write_options(config: &Config, directory: &Path, is_thorough: bool) -> Result<PathBuf, RunnerError> {
     let options = AgentOptions {
         trace_directory: directory.to_path_buf(),
         ignore: config.ignore.clone(),
         opaque: config.opaque.clone(),
         immutable: config.immutable.clone(),
         secrets: config.secrets.clone(),
+        is_thorough,
     };
     let path = directory.join("agent-options");
     std::fs::write(&path, options.to_text())
@@ -168,7 +171,8 @@ fn preload(command: &mut Command, agent: &Path, options: &Path) {
         .env("UNTETHER_OPTIONS", options);
 }
 
-fn agent_option(agent: &Path, options: &Path) -> OsString {
+/// The option that gives a JVM the agent.
+pub(crate) fn agent_option(agent: &Path, options: &Path) -> OsString {
     let mut option = OsString::from("-agentpath:");
     option.push(agent);
     option.push("=");

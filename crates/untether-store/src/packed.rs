@@ -1,6 +1,6 @@
 //! Accesses as bytes: a suite makes millions, and rows of their own would be four times as large and slow to load.
 //!
-//! Each is a byte that says what it has, the resource, the differences of unit and position from the one before, and what
+//! Each is a byte that says what it has, its labels, the resource, the differences of unit and position from the one before, and what
 //! it has of source and stacks; numbers are LEB128. (The agent's frames have the like, but those are between the JVM and us,
 //! and a store must outlive their versions.)
 
@@ -13,24 +13,28 @@ const IS_WRITE: u8 = 1;
 const HAS_SOURCE: u8 = 1 << 1;
 const HAS_STACK: u8 = 1 << 2;
 const HAS_SOURCE_STACK: u8 = 1 << 3;
-const LABELS_SHIFT: u32 = 4;
+const HAS_LABELS: u8 = 1 << 4;
 
 pub(crate) fn pack(accesses: &[Access]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(accesses.len() * 12);
     let (mut unit, mut position) = (0u32, 0u32);
     for access in accesses {
-        let mut kind = access.labels.bits() << LABELS_SHIFT;
+        let mut kind = 0;
         for (is_set, bit) in [
             (access.mode == AccessMode::Write, IS_WRITE),
             (access.source.is_some(), HAS_SOURCE),
             (access.stack.is_some(), HAS_STACK),
             (access.source_stack.is_some(), HAS_SOURCE_STACK),
+            (access.labels.bits() != 0, HAS_LABELS),
         ] {
             if is_set {
                 kind |= bit;
             }
         }
         bytes.push(kind);
+        if kind & HAS_LABELS != 0 {
+            bytes.push(access.labels.bits());
+        }
         let numbers = [access.resource, access.unit.wrapping_sub(unit), access.position.wrapping_sub(position)];
         let given = [access.source, access.stack, access.source_stack];
         for number in numbers.into_iter().chain(given.into_iter().flatten()) {
@@ -46,6 +50,10 @@ pub(crate) fn unpack(mut bytes: &[u8], accesses: &mut Vec<Access>) -> Option<()>
     let (mut unit, mut position) = (0u32, 0u32);
     while let Some((&kind, rest)) = bytes.split_first() {
         bytes = rest;
+        let mut labels = 0;
+        if kind & HAS_LABELS != 0 {
+            (labels, bytes) = bytes.split_first().map(|(&labels, rest)| (labels, rest))?;
+        }
         let resource = take(&mut bytes)?;
         unit = unit.wrapping_add(take(&mut bytes)?);
         position = position.wrapping_add(take(&mut bytes)?);
@@ -55,7 +63,7 @@ pub(crate) fn unpack(mut bytes: &[u8], accesses: &mut Vec<Access>) -> Option<()>
             unit,
             position,
             mode: if kind & IS_WRITE == 0 { AccessMode::Read } else { AccessMode::Write },
-            labels: Labels::from_bits(kind >> LABELS_SHIFT),
+            labels: Labels::from_bits(labels),
             source: given(HAS_SOURCE)?,
             stack: given(HAS_STACK)?,
             source_stack: given(HAS_SOURCE_STACK)?,
@@ -96,7 +104,7 @@ mod tests {
 
     fn access() -> impl Strategy<Value = Access> {
         let optional = || prop::option::of(number());
-        (number(), number(), number(), any::<bool>(), 0..8u8, optional(), optional(), optional()).prop_map(
+        (number(), number(), number(), any::<bool>(), 0..32u8, optional(), optional(), optional()).prop_map(
             |(resource, unit, position, is_write, labels, source, stack, source_stack)| Access {
                 resource,
                 unit,

@@ -63,12 +63,12 @@ impl Store {
     }
 
     fn detections(&self, run: i64) -> Result<Vec<Detection>, StoreError> {
-        type JvmRow = (i64, String, bool, String, String);
+        type JvmRow = (i64, String, bool, String, String, String);
         self.rows(
-            "SELECT id, launch, is_complete, notes, refusals FROM jvm WHERE run = ?1 ORDER BY id",
+            "SELECT id, launch, is_complete, notes, refusals, own_classes FROM jvm WHERE run = ?1 ORDER BY id",
             run,
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
-            |(jvm, launch, is_complete, notes, refusals): JvmRow| {
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?)),
+            |(jvm, launch, is_complete, notes, refusals, own_classes): JvmRow| {
                 let (units, resources) = (self.units(jvm)?, self.resources(jvm)?);
                 let accesses = self.accesses(jvm, units.len(), resources.len())?;
                 Ok(Detection {
@@ -79,6 +79,7 @@ impl Store {
                     stacks: self.stacks(jvm)?,
                     notes: self.parse(&notes)?,
                     refusals: self.parse(&refusals)?,
+                    own_classes: self.parse(&own_classes)?,
                     is_complete,
                 })
             },
@@ -109,9 +110,9 @@ impl Store {
 
     fn resources(&self, jvm: i64) -> Result<Vec<Resource>, StoreError> {
         self.rows(
-            "SELECT name, root FROM resource WHERE jvm = ?1 ORDER BY number",
+            "SELECT name, field, path, root FROM resource WHERE jvm = ?1 ORDER BY number",
             jvm,
-            |row| Ok(Resource { name: row.get(0)?, root: row.get(1)? }),
+            |row| Ok(Resource { name: row.get(0)?, field: row.get(1)?, path: row.get(2)?, root: row.get(3)? }),
             Ok,
         )
     }

@@ -1,10 +1,10 @@
 //! Refinements, and the observations that they stand on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
-use untether_model::{Cost, Finding, Launch, Observation};
+use untether_model::{Cost, Coverage, Finding, Launch, Observation, Tried};
 
 use crate::Store;
 use crate::error::StoreError;
@@ -35,10 +35,16 @@ pub struct StoredRefinement {
     /// The other tests that failed in the original order.
     #[serde(default)]
     pub failing: Vec<String>,
+    /// Why tests could not be run as a schedule asked, and which.
+    #[serde(default)]
+    pub unrunnable: BTreeMap<String, BTreeSet<String>>,
     /// Findings that a check for new ones did not let pass.
     #[serde(default)]
     pub rejected: Vec<String>,
     pub cost: Cost,
+    pub coverage: Coverage,
+    /// Why JVMs could not be put back between trials, where that was so.
+    pub obstacle: Option<String>,
     pub seconds: f64,
     /// What each test's classes looked like.
     pub fingerprints: BTreeMap<String, String>,
@@ -80,6 +86,9 @@ impl StoredRefinement {
         ] {
             names.retain(|test| !new.contains(test) && (!takes_back || is_kept(test)));
             names.extend(new.iter().cloned());
+        }
+        for (reason, tests) in &later.unrunnable {
+            merged.unrunnable.entry(reason.clone()).or_default().extend(tests.iter().cloned());
         }
         // What was looked at without a check is accepted.
         let is_looked_at = |id: &String| later.findings.iter().any(|finding| &finding.id == id);
@@ -148,8 +157,34 @@ impl Store {
         Ok(())
     }
 
+    /// What came of a group of trials.
+    pub fn trials(&self, key: &str) -> Result<Option<Vec<Option<Tried>>>, StoreError> {
+        let found: Option<String> = self
+            .connection
+            .query_row("SELECT content FROM trial WHERE key = ?1", params![key], |row| row.get(0))
+            .optional()
+            .map_err(|e| self.failed(e))?;
+        found.map(|content| self.parse(&content)).transpose()
+    }
+
+    pub fn add_trials(&mut self, groups: &[(String, Vec<Option<Tried>>)], now_ms: i64) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let failed = |source| StoreError::Database { path: path.clone(), source };
+        let transaction = self.connection.transaction().map_err(failed)?;
+        for (key, tried) in groups {
+            let content = serde_json::to_string(tried).unwrap_or_default();
+            transaction
+                .execute(
+                    "INSERT OR REPLACE INTO trial (key, content, noted_ms) VALUES (?1, ?2, ?3)",
+                    params![key, content, now_ms],
+                )
+                .map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)
+    }
+
     pub fn forget_observations(&mut self) -> Result<(), StoreError> {
-        self.connection.execute("DELETE FROM observation", []).map_err(|e| self.failed(e))?;
+        self.connection.execute_batch("DELETE FROM observation; DELETE FROM trial").map_err(|e| self.failed(e))?;
         Ok(())
     }
 
@@ -180,6 +215,7 @@ impl Store {
             .map_err(failed)?;
         let oldest = if refinement.is_complete { i64::MAX } else { refinement.started_ms - MOST_AGE_MS };
         transaction.execute("DELETE FROM observation WHERE noted_ms < ?1", params![oldest]).map_err(failed)?;
+        transaction.execute("DELETE FROM trial WHERE noted_ms < ?1", params![oldest]).map_err(failed)?;
         transaction.commit().map_err(failed)
     }
 
@@ -196,7 +232,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use untether_model::{Contrast, Role, Status};
+    use untether_model::{Cause, Contrast, Role, Status};
 
     use super::*;
 
@@ -209,9 +245,14 @@ mod tests {
             polluters: Vec::new(),
             alternatives: Vec::new(),
             cleaners: Vec::new(),
+            cause: Cause::default(),
             resources: Vec::new(),
-            is_outside_heap: false,
-            outcome: Contrast { reference: Status::Passed, violated: Status::Failed, message: String::new() },
+            outcome: Contrast {
+                reference: Status::Passed,
+                violated: Status::Failed,
+                counter: Status::Passed,
+                message: String::new(),
+            },
             schedule: vec![test.to_owned()],
             counter_schedule: vec!["s".to_owned(), test.to_owned()],
         }

@@ -106,10 +106,34 @@ CREATE TABLE access (
 );
 ",
     "
+-- Resources have the field that people know them by; the project's own classes are told apart. No release has written
+-- the old form.
+DELETE FROM run;
+DROP TABLE resource;
+CREATE TABLE resource (
+    jvm INTEGER NOT NULL REFERENCES jvm ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    field TEXT NOT NULL,
+    path TEXT NOT NULL,
+    root TEXT NOT NULL,
+    PRIMARY KEY (jvm, number)
+) WITHOUT ROWID;
+ALTER TABLE jvm ADD COLUMN own_classes TEXT NOT NULL DEFAULT '[]';
+-- Findings have proven causes.
+DELETE FROM refinement;
+CREATE TABLE trial (
+    key TEXT PRIMARY KEY,
+    content TEXT NOT NULL,
+    noted_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+",
+    "
 -- Launches were kept with the values of secrets, and refinements with hashes that are not stable. No release has.
 DELETE FROM run;
 DELETE FROM refinement;
 DELETE FROM observation;
+DELETE FROM trial;
 ",
 ];
 

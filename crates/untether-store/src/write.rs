@@ -54,8 +54,15 @@ fn insert_run(transaction: &Transaction<'_>, run: &NewRun<'_>) -> rusqlite::Resu
 
 fn insert_jvm(transaction: &Transaction<'_>, run: i64, detection: &Detection) -> rusqlite::Result<()> {
     transaction.execute(
-        "INSERT INTO jvm (run, launch, is_complete, notes, refusals) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![run, json(&detection.launch), detection.is_complete, json(&detection.notes), json(&detection.refusals)],
+        "INSERT INTO jvm (run, launch, is_complete, notes, refusals, own_classes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            run,
+            json(&detection.launch),
+            detection.is_complete,
+            json(&detection.notes),
+            json(&detection.refusals),
+            json(&detection.own_classes)
+        ],
     )?;
     let jvm = transaction.last_insert_rowid();
     let mut units = transaction.prepare(
@@ -80,10 +87,10 @@ fn insert_jvm(transaction: &Transaction<'_>, run: i64, detection: &Detection) ->
             outcome.map(|o| &o.trace),
         ])?;
     }
-    let mut resources =
-        transaction.prepare("INSERT INTO resource (jvm, number, name, root) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut resources = transaction
+        .prepare("INSERT INTO resource (jvm, number, name, field, path, root) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     for (number, resource) in detection.resources.iter().enumerate() {
-        resources.execute(params![jvm, number, resource.name, resource.root])?;
+        resources.execute(params![jvm, number, resource.name, resource.field, resource.path, resource.root])?;
     }
     let mut stacks = transaction.prepare("INSERT INTO stack (jvm, number, lines) VALUES (?1, ?2, ?3)")?;
     let mut insert_line = transaction

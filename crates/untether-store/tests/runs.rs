@@ -24,8 +24,8 @@ fn a_run_with_more_accesses_than_a_row_holds_comes_back() {
             },
         ],
         resources: vec![
-            Resource { name: "B.x".into(), root: "a.B.x".into() },
-            Resource { name: "B.y[0]".into(), root: "a.B.y".into() },
+            Resource { name: "B.x".into(), field: "a.B.x".into(), path: "B.x".into(), root: "a.B.x".into() },
+            Resource { name: "B.y[0]".into(), field: "a.B.y".into(), path: "B.y[0]".into(), root: "a.B.y".into() },
         ],
         accesses: (0..150_000)
             .map(|number| Access {

@@ -80,6 +80,14 @@ pub const HOOKS: &[Hook] = &[
     hook(RESULT, "addError", "(Ljunit/framework/Test;Ljava/lang/Throwable;)V", Moment::Entry, 15),
     hook(RESULT, "addFailure", "(Ljunit/framework/Test;Ljunit/framework/AssertionFailedError;)V", Moment::Entry, 16),
     hook("org/junit/jupiter/engine/execution/DefaultTestInstances", "<init>", "(Ljava/util/List;)V", Moment::Exit, 17),
+    hook(
+        "org/spockframework/runtime/SpockExecutionContext",
+        "withSharedInstance",
+        "(Lspock/lang/Specification;)Lorg/spockframework/runtime/SpockExecutionContext;",
+        Moment::Entry,
+        19,
+    ),
+    hook("org/testng/TestNG", "run", "()V", Moment::Entry, 20),
     hook("java/lang/Thread", "start", "()V", Moment::Entry, 18),
     hook(
         "org/junit/jupiter/engine/config/DefaultJupiterConfiguration",
@@ -91,8 +99,18 @@ pub const HOOKS: &[Hook] = &[
     hook(PARENT_RUNNER, "setScheduler", "(Lorg/junit/runners/model/RunnerScheduler;)V", Moment::Scheduler, 0),
 ];
 
-/// Launchers, engines and runners of test frameworks, and build tools: hooked, but their own state is not
-/// tracked. What they offer to tests (assertions, rules, matchers) is woven like any other library, as it
+/// Build tools inside the test JVM, ourselves among them: neither is their state tracked, nor what their objects refer to
+/// (loggers that they replace, streams that they capture).
+pub const BUILD_TOOL_PREFIXES: &[&str] = &[
+    "org/apache/maven/surefire/",
+    "org/apache/maven/plugin/surefire/",
+    "org/gradle/",
+    "worker/org/gradle/",
+    "com/intellij/rt/",
+    "untether/",
+];
+
+/// Launchers, engines and runners of test frameworks: hooked, but their own state is not tracked. What they offer to tests (assertions, rules, matchers) is woven like any other library, as it
 /// reads the tests' state.
 pub const FRAMEWORK_PREFIXES: &[&str] = &[
     "org/junit/platform/",
@@ -110,17 +128,31 @@ pub const FRAMEWORK_PREFIXES: &[&str] = &[
     "junit/framework/JUnit4",
     "junit/runner/",
     "junit/textui/",
-    "org/apache/maven/surefire/",
-    "org/apache/maven/plugin/surefire/",
-    "org/gradle/",
-    "worker/org/gradle/",
-    "com/intellij/rt/",
-    "untether/",
+    "net/jqwik/engine/",
+    "com/tngtech/archunit/junit/",
+    "io/cucumber/core/",
+    "io/cucumber/cucumberexpressions/",
+    "io/cucumber/gherkin/",
+    "io/cucumber/junit/",
+    "io/cucumber/messages/",
+    "io/cucumber/plugin/",
+    "org/spockframework/runtime/",
+    "io/kotest/common/",
+    "io/kotest/core/",
+    "io/kotest/engine/",
+    "io/kotest/framework/",
+    "io/kotest/mpp/",
+    "io/kotest/runner/",
 ];
 
-/// Whether the class belongs to a framework.
+/// Whether the class belongs to a framework or a build tool.
 pub fn is_framework(class: &[u8]) -> bool {
-    FRAMEWORK_PREFIXES.iter().any(|prefix| class.starts_with(prefix.as_bytes()))
+    is_build_tool(class) || FRAMEWORK_PREFIXES.iter().any(|prefix| class.starts_with(prefix.as_bytes()))
+}
+
+/// Whether the class belongs to a build tool.
+pub fn is_build_tool(class: &[u8]) -> bool {
+    BUILD_TOOL_PREFIXES.iter().any(|prefix| class.starts_with(prefix.as_bytes()))
 }
 
 /// The hooks of one class.

@@ -1,24 +1,62 @@
 //! Methods of the JDK whose bodies a compiler replaces by code of its own once they are hot: probes
-//! inside them would fall silent, so the arrays that they touch are shown at the call.
+//! inside them would fall silent, so the parts of arrays that they touch are shown at the call.
 //!
 //! Only those that can meet an array of the program are listed. What else is replaced works on
 //! immutable values, or beside fields of the same object that are probed anyway.
 
-/// A replaced method and which of its parameters (not counting the receiver) it reads and writes.
+/// Which part of an array is touched, by the positions of the parameters that say so (not counting the receiver).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    /// So many elements from the beginning.
+    First {
+        length: usize,
+    },
+    /// So many elements from one on.
+    Length {
+        from: usize,
+        length: usize,
+    },
+    /// Up to, but not including, another.
+    To {
+        from: usize,
+        to: usize,
+    },
+    /// As many elements as lie between two others, of another array.
+    Like {
+        from: usize,
+        begin: usize,
+        end: usize,
+    },
+    /// A fixed number of elements.
+    Block {
+        from: usize,
+        length: u8,
+    },
+}
+
+/// A parameter that is an array, and what of it is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Touch {
+    pub(crate) array: usize,
+    pub(crate) part: Part,
+}
+
+/// A replaced method and which of its parameters it reads and writes.
 pub(crate) struct Bypass {
     owner: &'static [u8],
     name: &'static [u8],
     /// How the descriptor starts.
     parameters: &'static [u8],
-    pub(crate) reads: &'static [usize],
-    pub(crate) writes: &'static [usize],
+    pub(crate) reads: &'static [Touch],
+    pub(crate) writes: &'static [Touch],
 }
 
 const fn reads(
     owner: &'static [u8],
     name: &'static [u8],
     parameters: &'static [u8],
-    reads: &'static [usize],
+    reads: &'static [Touch],
 ) -> Bypass {
     Bypass { owner, name, parameters, reads, writes: &[] }
 }
@@ -27,10 +65,30 @@ const fn copies(
     owner: &'static [u8],
     name: &'static [u8],
     parameters: &'static [u8],
-    from: &'static [usize],
-    to: &'static [usize],
+    reads: &'static [Touch],
+    writes: &'static [Touch],
 ) -> Bypass {
-    Bypass { owner, name, parameters, reads: from, writes: to }
+    Bypass { owner, name, parameters, reads, writes }
+}
+
+const fn whole(array: usize) -> Touch {
+    Touch { array, part: Part::Whole }
+}
+
+const fn first(array: usize, length: usize) -> Touch {
+    Touch { array, part: Part::First { length } }
+}
+
+const fn some(array: usize, from: usize, length: usize) -> Touch {
+    Touch { array, part: Part::Length { from, length } }
+}
+
+const fn between(array: usize, from: usize, to: usize) -> Touch {
+    Touch { array, part: Part::To { from, to } }
+}
+
+const fn block(array: usize, from: usize, length: u8) -> Touch {
+    Touch { array, part: Part::Block { from, length } }
 }
 
 const ARRAYS: &[u8] = b"java/util/Arrays";
@@ -38,31 +96,33 @@ const SUPPORT: &[u8] = b"jdk/internal/util/ArraysSupport";
 const SORT: &[u8] = b"java/util/DualPivotQuicksort";
 const WIDE: &[u8] = b"java/lang/StringUTF16";
 const NARROW: &[u8] = b"java/lang/StringLatin1";
+const DIGEST: &[u8] = b"sun/security/provider/DigestBase";
 
 const BYPASSES: &[Bypass] = &[
-    reads(ARRAYS, b"copyOf", b"([Ljava/lang/Object;ILjava/lang/Class;)", &[0]),
-    reads(ARRAYS, b"copyOfRange", b"([Ljava/lang/Object;IILjava/lang/Class;)", &[0]),
-    reads(ARRAYS, b"equals", b"([B[B)", &[0, 1]),
-    reads(ARRAYS, b"equals", b"([C[C)", &[0, 1]),
-    reads(SUPPORT, b"vectorizedMismatch", b"(Ljava/lang/Object;J", &[0, 2]),
-    reads(SUPPORT, b"vectorizedHashCode", b"(Ljava/lang/Object;I", &[0]),
-    copies(SORT, b"sort", b"(Ljava/lang/Class;Ljava/lang/Object;J", &[1], &[1]),
-    copies(SORT, b"partition", b"(Ljava/lang/Class;Ljava/lang/Object;J", &[1], &[1]),
-    reads(WIDE, b"compress", b"([C", &[0]),
-    reads(WIDE, b"toBytes", b"([C", &[0]),
-    copies(WIDE, b"getChars", b"([BII[C", &[], &[3]),
-    copies(NARROW, b"inflate", b"([BI[C", &[], &[2]),
-    copies(b"java/lang/StringCoding", b"implEncodeISOArray", b"([CI[B", &[0], &[2]),
-    copies(b"sun/nio/cs/ISO_8859_1$Encoder", b"implEncodeISOArray", b"([CI[B", &[0], &[2]),
-    copies(b"java/util/Base64$Encoder", b"encodeBlock", b"([BII[B", &[0], &[3]),
-    copies(b"java/util/Base64$Decoder", b"decodeBlock", b"([BII[B", &[0], &[3]),
-    reads(b"java/util/zip/CRC32C", b"updateBytes", b"(I[B", &[1]),
-    reads(b"sun/security/provider/MD5", b"implCompress0", b"([BI", &[0]),
-    reads(b"sun/security/provider/SHA", b"implCompress0", b"([BI", &[0]),
-    reads(b"sun/security/provider/SHA2", b"implCompress0", b"([BI", &[0]),
-    reads(b"sun/security/provider/SHA3", b"implCompress0", b"([BI", &[0]),
-    reads(b"sun/security/provider/SHA5", b"implCompress0", b"([BI", &[0]),
-    reads(b"sun/security/provider/DigestBase", b"implCompressMultiBlock0", b"([BI", &[0]),
+    reads(ARRAYS, b"copyOf", b"([Ljava/lang/Object;ILjava/lang/Class;)", &[first(0, 1)]),
+    reads(ARRAYS, b"copyOfRange", b"([Ljava/lang/Object;IILjava/lang/Class;)", &[between(0, 1, 2)]),
+    reads(ARRAYS, b"equals", b"([B[B)", &[whole(0), whole(1)]),
+    reads(ARRAYS, b"equals", b"([C[C)", &[whole(0), whole(1)]),
+    reads(SUPPORT, b"vectorizedMismatch", b"(Ljava/lang/Object;J", &[whole(0), whole(2)]),
+    reads(SUPPORT, b"vectorizedHashCode", b"(Ljava/lang/Object;II", &[some(0, 1, 2)]),
+    copies(SORT, b"sort", b"(Ljava/lang/Class;Ljava/lang/Object;JII", &[between(1, 3, 4)], &[between(1, 3, 4)]),
+    copies(SORT, b"partition", b"(Ljava/lang/Class;Ljava/lang/Object;JII", &[between(1, 3, 4)], &[between(1, 3, 4)]),
+    reads(WIDE, b"compress", b"([CII)", &[some(0, 1, 2)]),
+    copies(WIDE, b"compress", b"([CI[BII)", &[some(0, 1, 4)], &[some(2, 3, 4)]),
+    reads(WIDE, b"toBytes", b"([CII)", &[some(0, 1, 2)]),
+    copies(WIDE, b"getChars", b"([BII[CI)", &[], &[Touch { array: 3, part: Part::Like { from: 4, begin: 1, end: 2 } }]),
+    copies(NARROW, b"inflate", b"([BI[CII)", &[], &[some(2, 3, 4)]),
+    copies(b"java/lang/StringCoding", b"implEncodeISOArray", b"([CI[BII)", &[some(0, 1, 4)], &[some(2, 3, 4)]),
+    copies(b"sun/nio/cs/ISO_8859_1$Encoder", b"implEncodeISOArray", b"([CI[BII)", &[some(0, 1, 4)], &[some(2, 3, 4)]),
+    copies(b"java/util/Base64$Encoder", b"encodeBlock", b"([BII[B", &[between(0, 1, 2)], &[whole(3)]),
+    copies(b"java/util/Base64$Decoder", b"decodeBlock", b"([BII[B", &[between(0, 1, 2)], &[whole(3)]),
+    reads(b"java/util/zip/CRC32C", b"updateBytes", b"(I[BII)", &[between(1, 2, 3)]),
+    reads(b"sun/security/provider/MD5", b"implCompress0", b"([BI", &[block(0, 1, 64)]),
+    reads(b"sun/security/provider/SHA", b"implCompress0", b"([BI", &[block(0, 1, 64)]),
+    reads(b"sun/security/provider/SHA2", b"implCompress0", b"([BI", &[block(0, 1, 64)]),
+    reads(b"sun/security/provider/SHA3", b"implCompress0", b"([BI", &[whole(0)]),
+    reads(b"sun/security/provider/SHA5", b"implCompress0", b"([BI", &[block(0, 1, 128)]),
+    reads(DIGEST, b"implCompressMultiBlock0", b"([BII)", &[between(0, 1, 2)]),
 ];
 
 /// The entry of the method that a call names, if its body may be replaced.

@@ -2,7 +2,7 @@
 
 use untether_classfile::{ClassFile, Code, CodeEditor, Entry, Instruction, Result, opcode};
 
-use crate::bypass;
+use crate::bypass::{self, Part, Touch};
 use crate::probe::{self, Probe};
 use crate::redundancy::{Key, Requests};
 use crate::shape::{FieldShape, Resolver, resolve_field};
@@ -342,14 +342,14 @@ impl Pass<'_, '_, '_, '_> {
             let homes = self.homes(&parameters(descriptor))?;
             let mut bytes = Vec::new();
             spill(&mut bytes, &homes);
-            for (probe, positions) in [(probe::READ_ALL, bypass.reads), (probe::WRITE_ALL, bypass.writes)] {
-                for home in positions.iter().filter_map(|&position| homes.get(position)) {
-                    reload(&mut bytes, &[*home]);
-                    bytes.extend(probe.call(&mut self.class.pool)?);
-                }
+            for touch in bypass.reads {
+                self.show_part(&mut bytes, &homes, touch, (probe::READ_ALL, probe::RANGE_READ))?;
+            }
+            for touch in bypass.writes {
+                self.show_part(&mut bytes, &homes, touch, (probe::WRITE_ALL, probe::RANGE_WRITE))?;
             }
             reload(&mut bytes, &homes);
-            self.always_before(at.pc, bytes, 0);
+            self.always_before(at.pc, bytes, 4);
             return Ok(());
         }
         if name == b"clone"
@@ -375,6 +375,59 @@ impl Pass<'_, '_, '_, '_> {
         if owner == UNSAFE && self.method.class_name != UNSAFE && descriptor.starts_with(b"(Ljava/lang/Object;J") {
             return self.unsafe_call(at, name, descriptor);
         }
+        Ok(())
+    }
+
+    /// Shows an array among the spilled arguments, or the part of it that is touched, to one of two probes.
+    fn show_part(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        homes: &[(&[u8], u16)],
+        touch: &Touch,
+        (of_whole, of_range): (Probe, Probe),
+    ) -> Result<()> {
+        const ICONST_0: u8 = 3;
+        const ISUB: u8 = 0x64;
+        let Some(array) = homes.get(touch.array) else { return Ok(()) };
+        let load = |bytes: &mut Vec<u8>, position: usize| {
+            if let Some(home) = homes.get(position) {
+                reload(bytes, &[*home]);
+            }
+        };
+        reload(bytes, &[*array]);
+        let probe = match touch.part {
+            Part::Whole => of_whole,
+            Part::First { length } => {
+                bytes.push(ICONST_0);
+                load(bytes, length);
+                of_range
+            }
+            Part::Length { from, length } => {
+                load(bytes, from);
+                load(bytes, length);
+                of_range
+            }
+            Part::To { from, to } => {
+                load(bytes, from);
+                load(bytes, to);
+                load(bytes, from);
+                bytes.push(ISUB);
+                of_range
+            }
+            Part::Like { from, begin, end } => {
+                load(bytes, from);
+                load(bytes, end);
+                load(bytes, begin);
+                bytes.push(ISUB);
+                of_range
+            }
+            Part::Block { from, length } => {
+                load(bytes, from);
+                bytes.extend([opcode::SIPUSH, 0, length]);
+                of_range
+            }
+        };
+        bytes.extend(probe.call(&mut self.class.pool)?);
         Ok(())
     }
 

@@ -2,10 +2,10 @@
 //! strings are a count of UTF-16 units, each an integer, so that the Java side needs no encoder.
 
 /// The version of the frames, written after the magic at the start of each trace.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The first bytes of every trace file.
-pub const HEADER: [u8; 8] = *b"UNTETHR\x01";
+pub const HEADER: [u8; 8] = *b"UNTETHR\x02";
 
 /// A frame or an options file that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,10 +84,17 @@ pub enum Frame {
         parent: u32,
         place: String,
     },
+    /// `field` is the nearest field on the way to the slot that is none of the JDK's objects, with its class.
     Slot {
         number: u32,
         object: u32,
         place: String,
+        field: String,
+    },
+    /// Which element of a collection a slot belongs to, as a person would write it.
+    Element {
+        slot: u32,
+        text: String,
     },
     /// `pending_stack` is the write's, where the writer's segment has not ended yet.
     Read {
@@ -96,12 +103,19 @@ pub enum Frame {
         writer: u32,
         stack: u32,
         pending_stack: u32,
+        /// Null, zero or false stood there.
+        is_empty: bool,
     },
     Write {
         actor: u32,
         slot: u32,
         stack: u32,
+        /// The slot was found empty and filled.
         is_lazy: bool,
+        /// The slot was left as another test had left it.
+        is_unchanged: bool,
+        /// A class initializer did it, on the actor's behalf.
+        is_by_initializer: bool,
     },
     Restored {
         slot: u32,
@@ -127,6 +141,11 @@ pub enum Frame {
     Property {
         name: String,
         value: String,
+    },
+    /// The JUnit Platform's unique id of a test that has no class and method.
+    Selector {
+        test: String,
+        unique_id: String,
     },
     /// A value that was there and is not told.
     Withheld {
@@ -164,12 +183,19 @@ const OUTCOME: u8 = 7;
 const NOTE: u8 = 8;
 const STARTED: u8 = 9;
 const PROPERTY: u8 = 10;
+const ELEMENT: u8 = 11;
+const SELECTOR: u8 = 12;
 const LAUNCH: u8 = 20;
 const STACK: u8 = 21;
 const REFUSAL: u8 = 22;
 const END: u8 = 23;
 const METHOD: u8 = 24;
 const WITHHELD: u8 = 25;
+
+/// How a slot was written, as bits; `UntetherTrace.java` has the same.
+const LAZY: u32 = 1;
+const UNCHANGED: u32 = 2;
+const BY_INITIALIZER: u32 = 4;
 
 /// Encodes the frames that the agent itself writes.
 #[derive(Debug, Default)]
@@ -229,18 +255,26 @@ impl FrameWriter {
                 self.integer((*parent).into());
                 self.string(place);
             }
-            Frame::Slot { number, object, place } => {
+            Frame::Slot { number, object, place, field } => {
                 self.bytes.push(SLOT);
                 self.integers(&[*number, *object]);
-                self.string(place);
+                self.strings(&[place, field]);
             }
-            Frame::Read { actor, slot, writer, stack, pending_stack } => {
+            Frame::Element { slot, text } => {
+                self.bytes.push(ELEMENT);
+                self.integer((*slot).into());
+                self.string(text);
+            }
+            Frame::Read { actor, slot, writer, stack, pending_stack, is_empty } => {
                 self.bytes.push(READ);
-                self.integers(&[*actor, *slot, *writer, *stack, *pending_stack]);
+                self.integers(&[*actor, *slot, *writer, *stack, *pending_stack, u32::from(*is_empty)]);
             }
-            Frame::Write { actor, slot, stack, is_lazy } => {
+            Frame::Write { actor, slot, stack, is_lazy, is_unchanged, is_by_initializer } => {
                 self.bytes.push(WRITE);
-                self.integers(&[*actor, *slot, *stack, u32::from(*is_lazy)]);
+                let flag = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
+                let flags =
+                    flag(*is_lazy, LAZY) | flag(*is_unchanged, UNCHANGED) | flag(*is_by_initializer, BY_INITIALIZER);
+                self.integers(&[*actor, *slot, *stack, flags]);
             }
             Frame::Restored { slot, writer } => {
                 self.bytes.push(RESTORED);
@@ -273,6 +307,10 @@ impl FrameWriter {
             Frame::Property { name, value } => {
                 self.bytes.push(PROPERTY);
                 self.strings(&[name, value]);
+            }
+            Frame::Selector { test, unique_id } => {
+                self.bytes.push(SELECTOR);
+                self.strings(&[test, unique_id]);
             }
             Frame::Withheld { kind, name } => {
                 self.bytes.push(WITHHELD);
@@ -475,16 +513,31 @@ impl Body<'_> {
                 parent: self.int()?,
                 place: self.string()?,
             },
-            SLOT => Frame::Slot { number: self.int()?, object: self.int()?, place: self.string()? },
+            SLOT => {
+                Frame::Slot { number: self.int()?, object: self.int()?, place: self.string()?, field: self.string()? }
+            }
+            ELEMENT => Frame::Element { slot: self.int()?, text: self.string()? },
             READ => Frame::Read {
                 actor: self.int()?,
                 slot: self.int()?,
                 writer: self.int()?,
                 stack: self.int()?,
                 pending_stack: self.int()?,
+                is_empty: self.int()? != 0,
             },
             WRITE => {
-                Frame::Write { actor: self.int()?, slot: self.int()?, stack: self.int()?, is_lazy: self.int()? != 0 }
+                let (actor, slot, stack, flags) = (self.int()?, self.int()?, self.int()?, self.int()?);
+                if flags > LAZY | UNCHANGED | BY_INITIALIZER {
+                    return self.bad();
+                }
+                Frame::Write {
+                    actor,
+                    slot,
+                    stack,
+                    is_lazy: flags & LAZY != 0,
+                    is_unchanged: flags & UNCHANGED != 0,
+                    is_by_initializer: flags & BY_INITIALIZER != 0,
+                }
             }
             RESTORED => Frame::Restored { slot: self.int()?, writer: self.int()? },
             OUTCOME => Frame::Outcome {
@@ -503,6 +556,7 @@ impl Body<'_> {
             NOTE => Frame::Note { kind: self.string()?, text: self.string()? },
             STARTED => Frame::Started { actor: self.int()?, nanos: self.long()? },
             PROPERTY => Frame::Property { name: self.string()?, value: self.string()? },
+            SELECTOR => Frame::Selector { test: self.string()?, unique_id: self.string()? },
             LAUNCH => self.launch()?,
             WITHHELD => Frame::Withheld {
                 kind: match self.int()? {

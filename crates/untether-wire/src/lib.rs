@@ -4,6 +4,7 @@
 //! frames is `UntetherTrace.java`.
 
 mod frame;
+mod java;
 mod options;
 mod rules;
 mod secrets;
@@ -12,6 +13,7 @@ pub use frame::{
     ActorKind, Frame, FrameReader, FrameWriter, HEADER, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WireError,
     WithheldKind, with_properties,
 };
+pub use java::{ends_options, module_entries, takes_value};
 pub use options::{AgentOptions, LIFELINE};
 pub use rules::{Rules, glob_matches};
 pub use secrets::{Secrets, WITHHELD, normalised};

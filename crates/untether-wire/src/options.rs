@@ -22,6 +22,8 @@ pub struct AgentOptions {
     pub immutable: Rules,
     /// Names whose values are not written to the trace.
     pub secrets: Rules,
+    /// Whether the last write of a slot is told, and not the first: slower.
+    pub is_thorough: bool,
 }
 
 impl AgentOptions {
@@ -39,6 +41,9 @@ impl AgentOptions {
                 text.push_str(&format!("{key}={pattern}\n"));
             }
         }
+        if self.is_thorough {
+            text.push_str("thorough=true\n");
+        }
         text
     }
 
@@ -49,6 +54,7 @@ impl AgentOptions {
         }
         let mut trace_directory = None;
         let (mut ignore, mut opaque, mut immutable, mut secrets) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut is_thorough = false;
         for line in lines.filter(|line| !line.is_empty()) {
             let (key, value) = line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
             match key {
@@ -57,6 +63,7 @@ impl AgentOptions {
                 "opaque" => opaque.push(value.to_owned()),
                 "immutable" => immutable.push(value.to_owned()),
                 "secret" => secrets.push(value.to_owned()),
+                "thorough" => is_thorough = value == "true",
                 _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
             }
         }
@@ -66,6 +73,7 @@ impl AgentOptions {
             opaque: Rules::new(opaque),
             immutable: Rules::new(immutable),
             secrets: Rules::new(secrets),
+            is_thorough,
         })
     }
 

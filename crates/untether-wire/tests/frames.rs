@@ -77,6 +77,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         1 => launch().prop_map(Frame::Launch),
         1 => any::<(String, String)>().prop_map(|(name, value)| Frame::Property { name, value }),
         1 => (withheld_kind(), any::<String>()).prop_map(|(kind, name)| Frame::Withheld { kind, name }),
+        1 => any::<(String, String)>().prop_map(|(test, unique_id)| Frame::Selector { test, unique_id }),
         1 => any::<(u32, String, String, String)>()
             .prop_map(|(number, class, name, file)| Frame::Method { number, class, name, file }),
         1 => (any::<u32>(), stack_frames()).prop_map(|(number, frames)| Frame::Stack { number, frames }),

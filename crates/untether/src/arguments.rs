@@ -142,21 +142,35 @@ pub(crate) enum GraphFormat {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Shows what touches the project's own state: fields of its classes, and properties, locale, time zone
+and standard streams that its code sets. 'untether why WRITER READER' explains one pair.
+
+Examples:
   untether deps
   untether deps --test OrderTest --kind data --kind anti
   untether deps --class-level --format dot | dot -Tsvg > tests.svg
-  untether deps --kind manifest")]
+  untether deps --kind manifest"
+)]
 pub(crate) struct DepsArguments {
-    /// Only dependencies from or to this test or class
+    /// Only dependencies from or to this test or class, such as com.example.ATest#m, ATest#m, ATest or module:ATest
     #[arg(long, value_name = "TEST")]
     pub(crate) test: Option<String>,
+    /// Only tests of this module, where the run had several
+    #[arg(long, value_name = "MODULE")]
+    pub(crate) module: Option<String>,
     /// Between classes instead of between tests
     #[arg(long)]
     pub(crate) class_level: bool,
-    /// Which dependencies; may be repeated
+    /// Which dependencies; may be repeated [default: data]
     #[arg(long, value_enum)]
     pub(crate) kind: Vec<Kind>,
+    /// Also those only inside of libraries and the JDK, in tables and graphs; JSON always has them
+    #[arg(long)]
+    pub(crate) libraries: bool,
+    /// Every field and every pair in the table, however many
+    #[arg(long)]
+    pub(crate) all: bool,
     /// The form of the output
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: GraphFormat,
@@ -247,14 +261,25 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Tests can be given as com.example.ATest#m, ATest#m or m, with module: in front where two modules have the
+same; a class stands for its tests and fixtures.
+
+Examples:
   untether why com.example.WriterTest#fills com.example.ReaderTest#reads
-  untether why WriterTest ReaderTest --format json")]
+  untether why WriterTest ReaderTest --format json"
+)]
 pub(crate) struct WhyArguments {
     /// The test (or class) that wrote
     pub(crate) writer: String,
     /// The test (or class) that read
     pub(crate) reader: String,
+    /// The module of both tests, where the run had several
+    #[arg(long, value_name = "MODULE")]
+    pub(crate) module: Option<String>,
+    /// Every resource with its whole stacks, not only the most telling one
+    #[arg(long)]
+    pub(crate) all: bool,
     /// The form of the output
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

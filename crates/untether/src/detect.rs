@@ -1,14 +1,14 @@
 //! `untether detect`: run, gather, analyse, store, sum up.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anstream::eprintln;
-use untether_analysis::dependencies;
-use untether_model::{DependencyKind, Detection, OutcomeStatus, UnitKind};
+use anstream::{eprint, eprintln};
+use untether_model::{Detection, UnitKind, class_of};
 use untether_project::{Config, find_test_classes};
+use untether_report::{Run, Summary};
 use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
 use untether_store::{NewRun, Store};
 use untether_wire::Secrets;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::progress::Display;
 use crate::scratch::Scratch;
 use crate::style;
-use crate::view::count;
+use crate::view::project_folder;
 
 pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Error> {
     let config = Config::load(Path::new("."))?;
@@ -35,6 +35,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         directory: &scratch.path,
         timeout: request.timeout,
         captures_output: display.captures_output(),
+        is_thorough: false,
     };
     let watched = watch(watch_request, |progress, output| display.update(progress, output));
     display.finish();
@@ -45,7 +46,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         .traces
         .into_iter()
         .filter(|trace| trace.tests().next().is_some() || !trace.notes.is_empty())
-        .map(|trace| untether_analysis::detect(&trace))
+        .map(|trace| with_own_classes(untether_analysis::detect(&trace)))
         .collect();
     if !detections.iter().any(|d| d.units.iter().any(|unit| unit.kind == UnitKind::Test)) {
         if let (true, Some(timeout)) = (watched.has_timed_out, request.timeout) {
@@ -67,7 +68,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         detections: &detections,
     })?;
     if !request.quiet {
-        sum_up(&detections);
+        sum_up(store_path, &detections)?;
     }
     if let (true, Some(timeout)) = (watched.has_timed_out, request.timeout) {
         return Err(Error::Failed(format!(
@@ -80,6 +81,17 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         return Err(Error::Interrupted { signal, message });
     }
     Ok(exit_code(watched.status))
+}
+
+/// Notes which of the classes that are named are the project's own: those in folders of the class path.
+pub(crate) fn with_own_classes(mut detection: Detection) -> Detection {
+    let own = untether_project::classes_in_folders(&detection.launch.class_path);
+    let of_field = |field: &str| field.rsplit_once('.').map(|(class, _)| class.to_owned());
+    let named = detection.stacks.iter().flatten().map(|line| line.class.clone());
+    let of_fields = detection.resources.iter().filter_map(|resource| of_field(&resource.field));
+    let named: BTreeSet<String> = named.chain(of_fields).filter(|class| own.contains(class)).collect();
+    detection.own_classes = named.into_iter().collect();
+    detection
 }
 
 fn launcher(request: &DetectArguments, directory: &Path) -> Result<(Launcher, Vec<String>), Error> {
@@ -120,7 +132,7 @@ fn read_order(file: &Path) -> Result<Vec<String>, Error> {
         .filter(|line| !line.is_empty() && !line.starts_with("//"))
         .map(str::to_owned)
         .collect();
-    if let Some(bad) = lines.iter().find(|line| line.split('#').count() > 2 || line.contains(char::is_whitespace)) {
+    if let Some(bad) = lines.iter().find(|line| class_of(line).contains(char::is_whitespace) || line.ends_with('#')) {
         return Err(Error::Usage(format!(
             "the order file {} has the line '{bad}', which is neither pkg.Class nor pkg.Class#method",
             file.display()
@@ -130,6 +142,20 @@ fn read_order(file: &Path) -> Result<Vec<String>, Error> {
         return Err(Error::Usage(format!("the order file {} names no test", file.display())));
     }
     Ok(lines)
+}
+
+const TESTNG: &str = "these are tests of TestNG, whose own runner untether neither watches nor refines; it watches JUnit 3 \
+                      and 4 and every engine of the JUnit Platform, with org.junit.support:testng-engine also TestNG's tests";
+
+/// Whether TestNG's jar is on the class path.
+fn has_testng(class_path: &str) -> bool {
+    let is_testng = |entry: &str| {
+        let version = entry.rsplit('/').next().and_then(|name| name.strip_prefix("testng"));
+        let is_version =
+            |rest: &str| rest.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+        version.is_some_and(|rest| rest == ".jar" || is_version(rest))
+    };
+    class_path.split(':').any(is_testng)
 }
 
 /// Why there is nothing to store. A build that failed before its tests has said so itself; one that had none to run has done
@@ -144,6 +170,10 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
     }
     if let Some(note) = notes().find(|note| note.kind == "boundary") {
         return Err(Error::Failed(format!("a mistake of untether's own kept it from seeing tests: {}", note.text)));
+    }
+    let is_testng = request.classpath.as_deref().is_some_and(has_testng) || notes().any(|note| note.kind == "testng");
+    if is_testng {
+        return Err(Error::Usage(format!("{TESTNG}. Nothing was stored")));
     }
     if request.classpath.is_some() {
         return Err(Error::Failed(format!(
@@ -179,45 +209,23 @@ fn is_skipping(command: &[String]) -> bool {
     })
 }
 
-fn sum_up(detections: &[Detection]) {
-    let mut tests = 0;
-    let mut failed = 0;
-    let mut pairs = HashSet::new();
-    let mut dependent = HashSet::new();
-    let mut roots = HashSet::new();
-    for (jvm, detection) in detections.iter().enumerate() {
-        for unit in detection.units.iter().filter(|unit| unit.kind == UnitKind::Test) {
-            tests += 1;
-            failed += usize::from(unit.outcome.as_ref().is_some_and(|o| o.status == OutcomeStatus::Failed));
-        }
-        for dependency in dependencies(detection, &[DependencyKind::Data], |_| true, |_| true) {
-            pairs.insert((jvm, dependency.from, dependency.to));
-            dependent.insert((jvm, dependency.to));
-            roots.insert(&detection.resource(dependency.resource).root);
-        }
-    }
-    let jvms = if detections.len() == 1 { "1 JVM".to_owned() } else { format!("{} JVMs", detections.len()) };
+fn sum_up(store: &Path, detections: &[Detection]) -> Result<(), Error> {
+    let run = Run::new(detections, &project_folder(store));
+    let summary = Summary::new(&run);
+    let mut text = Vec::new();
+    summary.write(&mut text, "untether: ").map_err(|error| Error::Failed(error.to_string()))?;
     eprintln!();
-    eprintln!(
-        "untether: watched {} in {jvms}{}",
-        count(tests, "test", "tests"),
-        if failed > 0 { format!(", {}", style::bad(format!("{failed} failed"))) } else { String::new() }
-    );
-    if pairs.is_empty() {
-        eprintln!("untether: no test read what another had written");
-    } else {
+    let failed = format!("{} failed", summary.failed);
+    eprint!("{}", String::from_utf8_lossy(&text).replacen(&failed, &style::bad(&failed), 1));
+    if summary.own_pairs + summary.library_pairs > 0 {
+        let libraries = if summary.own_pairs == 0 { " --libraries" } else { "" };
         eprintln!(
-            "untether: {} of them read what others wrote: {} through {}",
-            dependent.len(),
-            count(pairs.len(), "dependency", "dependencies"),
-            count(roots.len(), "static field", "static fields")
-        );
-        eprintln!(
-            "untether: next: 'untether deps' lists them, 'untether why WRITER READER' explains one, 'untether refine' \
-             finds those that change an outcome"
+            "untether: next: 'untether deps{libraries}' lists them, 'untether why WRITER READER' explains one, 'untether \
+             refine' finds those that change an outcome"
         );
     }
     warn(detections);
+    Ok(())
 }
 
 fn warn(detections: &[Detection]) {
@@ -227,6 +235,12 @@ fn warn(detections: &[Detection]) {
             "sequential" => format!("the suite asks for parallel execution ({}); it was run sequentially", note.text),
             "cut-off" => format!("the JVM ended during {}", note.text),
             "unsupported" => format!("a JVM could not be watched: {}", note.text),
+            "order" => format!(
+                "{}: it is another in each kind of JVM, so it may not be that of a run without untether; what was watched \
+                 counts as the original order",
+                note.text
+            ),
+            "testng" => note.text.clone(),
             _ => format!("{}: {}", note.kind, note.text),
         };
         if said.insert(text.clone()) {

@@ -1,6 +1,6 @@
 //! `untether doctor`: what could not be watched, and whether this machine has what is needed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anstream::println;
@@ -21,6 +21,8 @@ struct Document {
     java: Option<String>,
     agent: Option<String>,
     jvms: Vec<JvmView>,
+    /// Why the last refinement could not run tests as it wanted, and which.
+    unrunnable: BTreeMap<String, BTreeSet<String>>,
 }
 
 #[derive(Serialize)]
@@ -52,11 +54,14 @@ pub(crate) fn run(store: &Path, request: &DoctorArguments) -> Result<u8, Error> 
         Err(StoreError::Missing { .. } | StoreError::Empty { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
+    let refinements = Store::open_to_read(store).and_then(|store| store.refinements()).unwrap_or_default();
+    let unrunnable = refinements.into_iter().next().map(|last| last.unrunnable).unwrap_or_default();
     let document = Document {
         version: JSON_VERSION,
         java: find_java(None).ok().map(|path| path.display().to_string()),
         agent: agent_library().ok().map(|path| path.display().to_string()),
         jvms,
+        unrunnable,
     };
     if request.format == Format::Json {
         println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
@@ -78,6 +83,7 @@ fn print(document: &Document) {
     print_jvms(&document.jvms);
     print_findings(&document.jvms);
     print_withheld(&document.jvms);
+    print_unrunnable(document);
 }
 
 /// JVMs that are alike are one line.
@@ -144,5 +150,15 @@ fn print_withheld(jvms: &[JvmView]) {
             WithheldKind::Argument => format!("argument {name} (not needed again)"),
         };
         println!("  {place}");
+    }
+}
+
+fn print_unrunnable(document: &Document) {
+    for (reason, tests) in &document.unrunnable {
+        println!();
+        println!("not run in every order by the last refinement ({reason}):");
+        for test in tests {
+            println!("  {test}");
+        }
     }
 }

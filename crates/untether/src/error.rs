@@ -1,6 +1,7 @@
 //! Errors as the user sees them, and their exit codes.
 
 use untether_project::{ClassPathError, ConfigError};
+use untether_report::NameError;
 use untether_runner::RunnerError;
 use untether_store::StoreError;
 
@@ -17,6 +18,8 @@ pub(crate) enum Error {
     Config(#[from] ConfigError),
     #[error(transparent)]
     ClassPath(#[from] ClassPathError),
+    #[error(transparent)]
+    Name(#[from] NameError),
     #[error(transparent)]
     Runner(#[from] RunnerError),
     #[error(transparent)]
@@ -38,7 +41,7 @@ impl Error {
 
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Error::Config(_) | Error::ClassPath(_) | Error::Usage(_) => USAGE,
+            Error::Config(_) | Error::ClassPath(_) | Error::Name(_) | Error::Usage(_) => USAGE,
             Error::Store(
                 StoreError::Missing { .. }
                 | StoreError::Empty { .. }

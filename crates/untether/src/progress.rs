@@ -1,12 +1,15 @@
 //! Progress of watched runs and of refinements: one live line on a terminal, a plain line now and then elsewhere.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use untether_analysis::refine::Phase;
+use untether_model::Finding;
 use untether_runner::{Output, Progress};
 
+use crate::findings::sentence;
 use crate::view::count;
 
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -80,6 +83,8 @@ pub(crate) struct RefineDisplay {
     executions: usize,
     schedules: usize,
     known: usize,
+    /// Tests that were found to depend on the order.
+    found: BTreeSet<String>,
     phase: Phase,
     /// Seconds from one schedule of the search to the next, of late; and when the last one ended.
     pace: Option<f64>,
@@ -99,6 +104,7 @@ impl RefineDisplay {
             executions: 0,
             schedules: 0,
             known: 0,
+            found: BTreeSet::new(),
             phase: Phase::Reference,
             pace: None,
             last_ran: now,
@@ -130,9 +136,12 @@ impl RefineDisplay {
         let phase = match self.phase {
             Phase::Reference => "running the original order".to_owned(),
             Phase::Searching { .. } => format!("trying other orders{}", self.estimate()),
+            Phase::Pairs { left } => format!("trying pairs of tests, {left} to go"),
             Phase::Explaining { left } => format!("explaining what differs, {left} to go"),
+            Phase::Causes { left } => format!("proving causes, {left} to go"),
         };
-        let text = format!("{phase} (schedules: {}, test executions: {})", self.schedules, self.executions);
+        let found = count(self.found.len(), "test depends on the order", "tests depend on the order");
+        let text = format!("{phase}; {found} so far (test executions: {})", self.executions);
         if let Some(bar) = &self.bar {
             bar.set_message(text);
         } else if !self.is_quiet && self.last_plain.elapsed() >= PLAIN_INTERVAL {
@@ -152,6 +161,18 @@ impl RefineDisplay {
             Some(pace) => format!(", at least {more}, about {}", duration(pace * left as f64)),
             None => format!(", at least {more}"),
         }
+    }
+
+    /// A test whose outcome depends on the order, as soon as that is proved.
+    pub(crate) fn found(&mut self, finding: &Finding) {
+        self.found.insert(finding.test.clone());
+        let text = format!("untether: found: {}", sentence(finding));
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None if !self.is_quiet => eprintln!("{text}"),
+            None => {}
+        }
+        self.show();
     }
 
     /// So many schedules had been run by an earlier refinement.

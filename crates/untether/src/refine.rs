@@ -5,10 +5,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped};
+use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, arrange};
 use untether_model::{
-    Channel, ContentHash, ContentHasher, Cost, Detection, Finding, Launch, Observation, Schedule, Status, UnitKind,
-    class_of, method_of,
+    Certainty, Channel, ContentHash, ContentHasher, Cost, Coverage, Detection, Finding, Launch, Observation, PutBack,
+    Schedule, Share, Status, Trial, Tried, UnitKind, class_of, method_of,
 };
 use untether_project::{Config, Fingerprints};
 use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, stop_signal, watch};
@@ -16,6 +16,7 @@ use untether_store::{Store, StoredRefinement};
 
 use crate::arguments::{FailOn, Format, RefineArguments};
 use crate::deps::check_name;
+use crate::detect::with_own_classes;
 use crate::error::Error;
 use crate::progress::RefineDisplay;
 use crate::scratch::Scratch;
@@ -112,7 +113,7 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
             if result.findings.is_empty() && !result.is_complete {
                 println!("nothing was found before the time was over");
             } else {
-                findings::print_table(&result.findings, baseline.map(|_| &new));
+                findings::print_table(&result, baseline.map(|_| &new));
             }
             if !request.quiet {
                 let is_gone = |finding: &&Finding| !result.findings.iter().any(|found| found.id == finding.id);
@@ -151,7 +152,7 @@ fn refine_jvm(
     display: &mut RefineDisplay,
 ) -> Result<Option<Stopped>, Error> {
     let context = WorkerContext::new(&detection.launch, folder)?;
-    let fingerprints = Fingerprints::read(context.class_path());
+    let fingerprints = Fingerprints::read(&context.code());
     let evidence = Evidence::new(detection);
     // What a test comes to also depends on the JVM.
     let jvm = key(|hasher| {
@@ -189,15 +190,16 @@ fn refine_jvm(
         ] {
             kept.extend(known.iter().filter(|test| names.contains(test) && !targets.contains(*test)).cloned());
         }
+        result.unrunnable.clone_from(&previous.unrunnable);
     }
     if targets.as_ref().is_some_and(BTreeSet::is_empty) {
         return Ok(None);
     }
     let limits = Limits { per_test: request.test_timeout, deadline: request.budget.map(|budget| started + budget) };
-    let project = Config::load(project)?;
+    let config = Config::load(project)?;
     let jobs = request.jobs.map_or_else(|| thread::available_parallelism().map_or(2, usize::from), usize::from);
     let mut oracle = Jvms {
-        executor: Executor::new(context, folder, limits),
+        executor: Executor::new(context, config.clone(), folder, limits),
         store,
         jobs,
         launch_key: key(|hasher| {
@@ -207,21 +209,27 @@ fn refine_jvm(
         }),
         fingerprinted: &fingerprinted,
         occurrences: HashMap::new(),
+        obstacle: None,
         cost: Cost::default(),
+        unrunnable: BTreeMap::new(),
         display,
     };
+    let scope = detection.launch.directory.clone();
     let asked_for =
-        Request { strategy: request.strategy.clone(), reference_runs: request.reference_runs.into(), targets };
+        Request { strategy: request.strategy.clone(), reference_runs: request.reference_runs.into(), targets, scope };
     let refinement = refine::refine(&evidence, &asked_for, &mut oracle);
     let cost = oracle.cost;
+    result.coverage.candidates.add(refinement.coverage.candidates);
+    result.coverage.pairs.add(refinement.coverage.pairs);
+    result.coverage.class_pairs.add(refinement.coverage.class_pairs);
+    result.unrunnable.append(&mut oracle.unrunnable);
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;
-    for mut finding in refinement.findings {
-        let is_known = finding.resources.first().is_some_and(|c| !c.write.is_empty() && !c.read.is_empty());
-        if !is_known && !limits.are_over() {
-            // The finding holds, whether it can be named or not.
-            let _ = name_channels(&mut finding, &detection.launch, &project, folder, request.test_timeout);
-        }
+    result.obstacle = result.obstacle.take().or(oracle.obstacle);
+    let mut findings = refinement.findings;
+    let has_time = || !limits.are_over();
+    name_causes(&mut findings, &detection.launch, &config, folder, request.test_timeout, has_time);
+    for finding in findings {
         result.add_finding(finding, &detection.launch);
     }
     // What is known of the other tests was taken over.
@@ -241,8 +249,34 @@ fn refine_jvm(
     Ok(refinement.stopped)
 }
 
-/// In the original order the tests did not touch each other, or the reader came before the writer: they are watched
-/// in the order of the finding to see where they meet.
+/// The tests of findings are watched in the order of the finding, to see where they meet and which line it is that
+/// pollutes: once per cause, and where a test is not known to read it. A finding holds, whether that can be named or not.
+fn name_causes(
+    findings: &mut [Finding],
+    launch: &Launch,
+    config: &Config,
+    folder: &Path,
+    per_test: Duration,
+    has_time: impl Fn() -> bool,
+) {
+    let mut writes: HashMap<(Vec<String>, Vec<String>), Vec<Channel>> = HashMap::new();
+    for finding in findings.iter_mut().filter(|finding| finding.cause.certainty != Certainty::Outside) {
+        let is_read = finding.resources.first().is_some_and(|channel| !channel.read.is_empty());
+        let key = (finding.others().to_vec(), finding.cause.fields.clone());
+        if let Some(known) = writes.get(&key).filter(|_| is_read) {
+            for channel in &mut finding.resources {
+                let is_same = |other: &&Channel| other.field == channel.field && other.writer == channel.writer;
+                if let Some(seen) = known.iter().find(is_same) {
+                    channel.written_at.clone_from(&seen.written_at);
+                    channel.write.clone_from(&seen.write);
+                }
+            }
+        } else if has_time() && name_channels(finding, launch, config, folder, per_test).is_ok() {
+            writes.insert(key, finding.resources.clone());
+        }
+    }
+}
+
 fn name_channels(
     finding: &mut Finding,
     launch: &Launch,
@@ -264,11 +298,12 @@ fn name_channels(
             directory: &folder,
             timeout: Some(timeout),
             captures_output: true,
+            is_thorough: true,
         },
         |_, _| {},
     )?;
     for trace in &watched.traces {
-        let detection = untether_analysis::detect(trace);
+        let detection = with_own_classes(untether_analysis::detect(trace));
         for seen in Evidence::new(&detection).channels_named(finding.others(), &finding.test) {
             let is_same = |known: &&mut Channel| known.name == seen.name && known.writer == seen.writer;
             match finding.resources.iter_mut().find(is_same) {
@@ -277,9 +312,11 @@ fn name_channels(
             }
         }
     }
-    finding.is_outside_heap = finding.resources.is_empty() && !watched.has_timed_out && watched.signal.is_none();
-    // What is known best comes first.
-    finding.resources.sort_by_key(|channel| channel.write.is_empty() || channel.read.is_empty());
+    let is_whole = !watched.has_timed_out && watched.signal.is_none();
+    if finding.resources.is_empty() && finding.cause.certainty == Certainty::Likely && is_whole {
+        finding.cause.certainty = Certainty::Outside;
+    }
+    arrange(finding);
     Ok(())
 }
 
@@ -287,6 +324,18 @@ fn key(feed: impl FnOnce(&mut ContentHasher)) -> ContentHash {
     let mut hasher = ContentHasher::default();
     feed(&mut hasher);
     hasher.finish()
+}
+
+fn feed_trial(hasher: &mut ContentHasher, trial: &Trial) {
+    let (kind, fields): (u64, &[String]) = match &trial.put_back {
+        PutBack::Nothing => (0, &[]),
+        PutBack::Only(fields) => (1, fields),
+        PutBack::AllBut(fields) => (2, fields),
+    };
+    hasher.texts(&trial.before);
+    hasher.number(kind);
+    hasher.texts(fields);
+    hasher.texts(trial.last.as_slice());
 }
 
 /// Runs schedules in worker JVMs and remembers what they came to.
@@ -298,11 +347,31 @@ struct Jvms<'j> {
     fingerprinted: &'j Fingerprinted<'j, 'j>,
     /// How often each schedule has been asked for in this refinement.
     occurrences: HashMap<String, usize>,
+    /// Why JVMs of this suite cannot be put back.
+    obstacle: Option<String>,
     cost: Cost,
+    /// Why tests could not be run as asked, and which.
+    unrunnable: BTreeMap<String, BTreeSet<String>>,
     display: &'j mut RefineDisplay,
 }
 
 impl Jvms<'_> {
+    /// Trials that have the same tests first, with everything that decides what they come to.
+    fn trial_key(&self, group: &[Trial]) -> String {
+        let tests = group.iter().flat_map(|trial| trial.before.iter().chain(&trial.last));
+        let classes: BTreeMap<&str, &str> =
+            tests.map(|test| (class_of(test), self.fingerprinted.of_class(test))).collect();
+        let key = key(|hasher| {
+            hasher.hash(self.launch_key);
+            hasher.number(group.len() as u64);
+            group.iter().for_each(|trial| feed_trial(hasher, trial));
+            for (class, fingerprint) in classes {
+                hasher.texts([class, fingerprint]);
+            }
+        });
+        format!("trials-{key}")
+    }
+
     /// The schedule with everything that decides what it comes to.
     fn key(&self, schedule: &Schedule) -> String {
         let classes: BTreeMap<&str, &str> =
@@ -351,13 +420,100 @@ impl Oracle for Jvms<'_> {
             (Ok(Execution::OutOfTime), None) => Err(Stopped::OutOfTime),
             (Ok(Execution::Ended(())), None) => {
                 let all: Option<Vec<Observation>> = found.into_iter().collect();
-                all.ok_or_else(|| failed("a schedule was not run".to_owned()))
+                let all = all.ok_or_else(|| failed("a schedule was not run".to_owned()))?;
+                for (schedule, observation) in schedules.iter().zip(&all) {
+                    for (test, verdict) in schedule.tests.iter().zip(&observation.verdicts) {
+                        if verdict.status == Status::Missing && !verdict.message.is_empty() {
+                            self.unrunnable.entry(verdict.message.clone()).or_default().insert(test.clone());
+                        }
+                    }
+                }
+                Ok(all)
             }
         }
     }
 
+    fn try_all(&mut self, trials: &[Trial]) -> Result<Vec<Option<Tried>>, Stopped> {
+        let failed = |message: String| Stopped::Failed(message);
+        let mut found: Vec<Option<Tried>> = vec![None; trials.len()];
+        // Those with the same tests first are remembered together: there may be tens of thousands.
+        let groups: Vec<&[Trial]> = trials.chunk_by(|a, b| a.before == b.before).collect();
+        let mut todo: Vec<(String, std::ops::Range<usize>)> = Vec::new();
+        let mut start = 0;
+        for group in groups {
+            let range = start..start + group.len();
+            start = range.end;
+            let key = self.trial_key(group);
+            match self.store.trials(&key).map_err(|e| failed(e.to_string()))? {
+                Some(known) if known.len() == group.len() => {
+                    known.into_iter().zip(range).for_each(|(tried, number)| found[number] = tried);
+                }
+                _ => todo.push((key, range)),
+            }
+        }
+        let list: Vec<Trial> = todo.iter().flat_map(|(_, range)| trials[range.clone()].iter().cloned()).collect();
+        if list.is_empty() {
+            return Ok(found);
+        }
+        let tried = match self.executor.try_all(&list, self.jobs) {
+            Ok(Execution::Ended(tried)) => tried,
+            Ok(Execution::OutOfTime) => return Err(Stopped::OutOfTime),
+            Err(error) => return Err(failed(error.to_string())),
+        };
+        self.display.ran(tried.executions);
+        self.cost.executions += tried.executions;
+        self.cost.jvm_starts += tried.jvms;
+        if let Some(obstacle) = tried.obstacle {
+            self.obstacle.get_or_insert(obstacle);
+        }
+        let mut results = tried.results.into_iter();
+        let mut rows: Vec<(String, Vec<Option<Tried>>)> = Vec::new();
+        for (key, range) in todo {
+            let group: Vec<Option<Tried>> = results.by_ref().take(range.len()).collect();
+            group.iter().zip(range).for_each(|(tried, number)| found[number] = tried.clone());
+            if group.iter().all(Option::is_some) {
+                rows.push((key, group));
+            }
+        }
+        self.store.add_trials(&rows, now_ms()).map_err(|e| failed(e.to_string()))?;
+        Ok(found)
+    }
+
+    fn warm_up(&mut self, tests: Vec<String>) {
+        self.executor.warm_up_with(tests);
+    }
+
     fn progress(&mut self, phase: Phase) {
         self.display.phase(phase);
+    }
+
+    fn found(&mut self, finding: &Finding) {
+        self.display.found(finding);
+    }
+}
+
+/// How far the search came, in words.
+fn reach(coverage: &Coverage, executions: usize) -> String {
+    if executions == 0 {
+        return "no test had to be run".to_owned();
+    }
+    let part = |share: Share, what: &str| match (share.all, share.is_all()) {
+        (0, _) => None,
+        (all, true) => Some(format!("every {what} ({all})")),
+        (all, false) => Some(format!("{} of {all} {what}s", share.tried)),
+    };
+    let parts: Vec<String> = [
+        part(coverage.candidates, "candidate pair"),
+        part(coverage.pairs, "pair"),
+        part(coverage.class_pairs, "pair of classes"),
+    ]
+    .into_iter()
+    .flatten()
+    .map(|part| part.replace("pair of classess", "pairs of classes"))
+    .collect();
+    match parts.is_empty() {
+        true => "no test writes what another reads".to_owned(),
+        false => format!("tried {}", parts.join(", ")),
     }
 }
 
@@ -374,6 +530,13 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
         result.seconds,
         result.strategy,
     );
+    eprintln!("untether: {}", reach(&result.coverage, result.cost.executions));
+    if let Some(obstacle) = &result.obstacle {
+        eprintln!(
+            "untether: note: JVMs of this suite cannot be put back between tests ({obstacle}), so pairs cost a JVM each and \
+             only candidates were tried"
+        );
+    }
     if known > 0 {
         eprintln!("untether: went on with a refinement that had been stopped: {known} schedules had been run");
     } else if result.cost.executions == 0 {
@@ -396,6 +559,13 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
             eprintln!("untether: note: {count} {text}: {}{more}", shown.join(", "));
         }
     }
+    for (reason, tests) in &result.unrunnable {
+        let names: Vec<&str> = tests.iter().map(String::as_str).collect();
+        let count = view::count(names.len(), "test", "tests");
+        let all = if names.len() > 5 { "; 'untether doctor' names all" } else { "" };
+        let shown = names[..names.len().min(5)].join(", ");
+        eprintln!("untether: note: {count} could not be run in every order ({reason}): {shown}{all}");
+    }
     if !result.is_complete
         && let Some(budget) = budget
     {
@@ -404,7 +574,7 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
     if let Some(finding) = result.findings.first() {
         eprintln!(
             "untether: next: 'untether replay {}' shows a proof, 'untether deps --kind manifest' lists all",
-            finding.id
+            findings::short_id(&result.findings, finding)
         );
     }
 }

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 use untether_model::{Finding, Schedule, Status};
+use untether_project::Config;
 use untether_runner::{Execution, Executor, Limits, WorkerContext, stop_signal};
 use untether_store::Store;
 
 use crate::arguments::{Format, ReplayArguments};
 use crate::error::Error;
 use crate::findings;
+use crate::place;
 use crate::scratch::Scratch;
 use crate::view::JSON_VERSION;
 
@@ -54,7 +56,8 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
     Error::listen()?;
     let scratch = Scratch::create(store_path)?;
     let context = WorkerContext::new(launch, &scratch.path)?;
-    let executor = Executor::new(context, &scratch.path, Limits { per_test: request.test_timeout, deadline: None });
+    let limits = Limits { per_test: request.test_timeout, deadline: None };
+    let executor = Executor::new(context, Config::load(place::project_of(store_path))?, &scratch.path, limits);
     let mut runs = Vec::new();
     for tests in [&finding.counter_schedule, &finding.schedule] {
         let Execution::Ended(observation) = executor.execute(&Schedule::new(tests.clone()))? else {
@@ -73,7 +76,7 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
     }
     let last = |run: &RunView| run.tests.last().map(|test| test.outcome);
     let is_reproduced =
-        last(&runs[0]) == Some(finding.outcome.reference) && last(&runs[1]) == Some(finding.outcome.violated);
+        last(&runs[0]) == Some(finding.outcome.counter) && last(&runs[1]) == Some(finding.outcome.violated);
     if request.format == Format::Json {
         let document = Document { version: JSON_VERSION, finding, is_reproduced, runs };
         println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
@@ -86,8 +89,8 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
 fn print(finding: &Finding, runs: &[RunView], is_reproduced: bool) {
     println!("{}", findings::sentence(finding));
     let expected = [
-        format!("As in the original order, where it {}:", finding.outcome.reference),
-        format!("In the order of the finding, where it {}:", finding.outcome.violated),
+        format!("In this order it {}:", finding.outcome.counter),
+        format!("And in this one it {}:", finding.outcome.violated),
     ];
     for (title, run) in expected.iter().zip(runs) {
         println!();
@@ -102,8 +105,8 @@ fn print(finding: &Finding, runs: &[RunView], is_reproduced: bool) {
     if let Some(channel) = finding.resources.first() {
         println!();
         println!("They meet in {}", channel.name);
-        for (title, stack) in [("written at", &channel.write), ("read at", &channel.read)] {
-            if let Some(line) = findings::own_line(stack) {
+        for (title, line) in [("written at", &channel.written_at), ("read at", &channel.read_at)] {
+            if let Some(line) = line {
                 println!("  {title} {line}");
             }
         }

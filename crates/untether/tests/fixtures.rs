@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use serde_json::Value;
 use support::{class_path_of, compile, feature_version, java_files, jdks, repository, scratch, untether};
 
 /// `expect: KIND FROM -> TO via PREFIX`.
@@ -33,9 +34,11 @@ struct Fixture {
     folder: PathBuf,
 }
 
+const ROOTS: [&str; 3] = ["jupiter", "junit4", "junit3"];
+
 fn fixtures() -> Vec<Fixture> {
     let mut found = Vec::new();
-    for root in ["jupiter", "junit4", "junit3"] {
+    for root in ROOTS {
         for entry in std::fs::read_dir(repository().join("fixtures").join(root)).unwrap() {
             let folder = entry.unwrap().path();
             let name = folder.file_name().unwrap().to_string_lossy().into_owned();
@@ -79,38 +82,52 @@ struct Found {
     kind: String,
     from: String,
     to: String,
-    resources: Vec<(String, Vec<String>)>,
+    resources: Vec<FoundResource>,
     has_stacks: bool,
+}
+
+#[derive(Debug)]
+struct FoundResource {
+    name: String,
+    path: String,
+    labels: Vec<String>,
+}
+
+impl FoundResource {
+    /// Fixtures name resources by the path from the root or as a person does.
+    fn starts_with(&self, via: &str) -> bool {
+        self.path.starts_with(via) || self.name.starts_with(via)
+    }
 }
 
 fn found(store: &Path) -> Vec<Found> {
     let output =
         untether(store, &["deps", "--format", "json", "--kind", "data", "--kind", "anti", "--kind", "candidate"]);
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout)
+    let document: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
-    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-    let stack_len = |r: &serde_json::Value, side: &str| r[side]["stack"].as_array().unwrap().len();
-    document["dependencies"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|d| Found {
-            kind: text(&d["kind"]),
-            from: text(&d["from"]),
-            to: text(&d["to"]),
-            resources: d["resources"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|r| (text(&r["name"]), r["labels"].as_array().unwrap().iter().map(text).collect()))
-                .collect(),
-            has_stacks: d["resources"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .any(|r| stack_len(r, "read") > 0 && stack_len(r, "write") > 0),
-        })
-        .collect()
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let ids = support::party_ids(&document);
+    let id = |value: &Value| ids[&value.as_u64().unwrap()].clone();
+    let resources = |channel: &Value| -> Vec<FoundResource> {
+        let resource = |number: &Value| {
+            let resource = &document["resources"][number.as_u64().unwrap() as usize];
+            let labels = array(&channel["labels"]).iter().map(text).collect();
+            FoundResource { name: text(&resource["name"]), path: text(&resource["path"]), labels }
+        };
+        array(&channel["resources"]).iter().map(resource).collect()
+    };
+    let found = |dependency: &Value| {
+        let channels = array(&dependency["channels"]);
+        Found {
+            kind: text(&dependency["kind"]),
+            from: id(&dependency["from"]),
+            to: id(&dependency["to"]),
+            resources: channels.iter().flat_map(resources).collect(),
+            has_stacks: channels.iter().any(|channel| channel["write"].is_u64() && channel["read"].is_u64()),
+        }
+    };
+    array(&document["dependencies"]).iter().map(found).collect()
 }
 
 /// What is wrong with the fixture's result; empty if nothing.
@@ -132,7 +149,7 @@ fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
         let matching = found.iter().find(|d| d.kind == e.kind && d.from == e.from && d.to == e.to);
         match matching {
             None => wrong.push(format!("missing {} {} -> {} via {}", e.kind, e.from, e.to, e.via)),
-            Some(d) if !d.resources.iter().any(|(name, _)| name.starts_with(&e.via)) => {
+            Some(d) if !d.resources.iter().any(|resource| resource.starts_with(&e.via)) => {
                 wrong.push(format!("{} {} -> {} via {:?} instead of {}", e.kind, e.from, e.to, d.resources, e.via));
             }
             Some(_) => {}
@@ -142,7 +159,7 @@ fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
         let is_labelled = found
             .iter()
             .flat_map(|d| &d.resources)
-            .any(|(name, labels)| name.starts_with(lazy) && labels.iter().any(|label| label == "lazy"));
+            .any(|resource| resource.starts_with(lazy) && resource.labels.iter().any(|label| label == "lazy"));
         if !is_labelled {
             wrong.push(format!("{lazy} is not labelled lazy"));
         }
@@ -158,7 +175,7 @@ fn anomalies(run: &Path, messages: &str) -> Vec<String> {
         .map(str::to_owned)
         .collect();
     let output = untether(run, &["deps", "--format", "json"]);
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let mut seen = BTreeSet::new();
     for test in document["tests"].as_array().unwrap() {
         if !seen.insert(test["id"].as_str().unwrap()) {
@@ -192,7 +209,9 @@ fn check_each(home: &Path, fixtures: Vec<Fixture>, ways_of: impl Fn(&Fixture) ->
     {
         let mut compiled = COMPILED.lock().unwrap();
         if compiled.insert(classes.clone()) {
-            compile(home, &everything, &java_files(&repository().join("fixtures")), &classes);
+            let sources: Vec<PathBuf> =
+                ROOTS.iter().flat_map(|root| java_files(&repository().join("fixtures").join(root))).collect();
+            compile(home, &everything, &sources, &classes);
         }
     }
     let queue = Mutex::new(fixtures);

@@ -16,9 +16,10 @@ fn pairs(project: &Path) -> BTreeSet<(String, String)> {
 fn pairs_of(project: &Path, arguments: &[&str]) -> BTreeSet<(String, String)> {
     let output = untether(project, &[&["deps", "--format", "json"], arguments].concat());
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(document["version"], 1);
-    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-    document["dependencies"].as_array().unwrap().iter().map(|d| (text(&d["from"]), text(&d["to"]))).collect()
+    assert_eq!(document["version"], 2);
+    let ids = support::party_ids(&document);
+    let id = |value: &serde_json::Value| ids[&value.as_u64().unwrap()].clone();
+    document["dependencies"].as_array().unwrap().iter().map(|d| (id(&d["from"]), id(&d["to"]))).collect()
 }
 
 fn owned(pairs: &[(&str, &str)]) -> BTreeSet<(String, String)> {

@@ -12,12 +12,14 @@ use std::sync::Mutex;
 use serde_json::Value;
 use support::{class_path_of, compile, java_files, jdks, repository, scratch, untether};
 
-/// `manifest: ROLE TEST after OTHER, OTHER [cleaned by TEST] [via RESOURCE]`.
+/// `manifest: ROLE TEST after OTHER, OTHER [or OTHER ...] [cleaned by TEST] [cause FIELD] [via RESOURCE]`: which of several
+/// lists that do the same is named, and which are its alternatives, does not matter. A cause must be proven.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Expectation {
     role: String,
     test: String,
-    others: Vec<String>,
+    lists: BTreeSet<Vec<String>>,
+    cause: Option<String>,
     cleaner: Option<String>,
     via: Option<String>,
 }
@@ -50,6 +52,8 @@ fn expected(folder: &Path) -> Expected {
                 continue;
             }
             let (text, via) = text.split_once(" via ").map_or((text, None), |(text, via)| (text, Some(via.to_owned())));
+            let (text, cause) =
+                text.split_once(" cause ").map_or((text, None), |(text, cause)| (text, Some(cause.to_owned())));
             let (text, cleaner) =
                 text.split_once(" cleaned by ").map_or((text, None), |(text, cleaner)| (text, Some(full(cleaner))));
             let (head, others) = text.split_once(" after ").unwrap();
@@ -57,7 +61,8 @@ fn expected(folder: &Path) -> Expected {
             expected.findings.push(Expectation {
                 role: role.to_owned(),
                 test: full(test),
-                others: others.split(',').map(full).collect(),
+                lists: others.split(" or ").map(|list| list.split(',').map(full).collect()).collect(),
+                cause,
                 cleaner,
                 via,
             });
@@ -80,22 +85,27 @@ fn json(directory: &Path, arguments: &[&str]) -> Value {
 /// Everything that is wrong with what was found.
 fn differences(expected: &Expected, document: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut unexpected: BTreeSet<(String, String, Vec<String>)> = BTreeSet::new();
-    for finding in document["manifest"].as_array().unwrap() {
-        let role = finding["role"].as_str().unwrap().to_owned();
-        let others = texts(&finding[if role == "brittle" { "setters" } else { "polluters" }]);
-        unexpected.insert((role, finding["test"].as_str().unwrap().to_owned(), others));
-    }
+    let lists = |finding: &Value| -> BTreeSet<Vec<String>> {
+        let others = texts(&finding[if finding["role"] == "brittle" { "setters" } else { "polluters" }]);
+        let alternatives = finding["alternatives"].as_array().cloned().unwrap_or_default();
+        std::iter::once(others).chain(alternatives.iter().map(texts)).collect()
+    };
+    let mut unexpected: Vec<&Value> = document["manifest"].as_array().unwrap().iter().collect();
     for wanted in &expected.findings {
-        if !unexpected.remove(&(wanted.role.clone(), wanted.test.clone(), wanted.others.clone())) {
+        let found = unexpected.iter().position(|finding| {
+            finding["test"] == *wanted.test && finding["role"] == *wanted.role && lists(finding) == wanted.lists
+        });
+        let Some(found) = found else {
             wrong.push(format!("missing {wanted:?}"));
             continue;
+        };
+        let finding = unexpected.remove(found);
+        if let Some(cause) = &wanted.cause {
+            let is_proven = finding["proof"] == "proven" && texts(&finding["fields"]) == [cause.as_str()];
+            if !is_proven {
+                wrong.push(format!("{}: cause is {} {}", wanted.test, finding["proof"], finding["fields"]));
+            }
         }
-        let finding = document["manifest"].as_array().unwrap().iter().find(|finding| {
-            let others = texts(&finding[if wanted.role == "brittle" { "setters" } else { "polluters" }]);
-            finding["test"] == *wanted.test && finding["role"] == *wanted.role && others == wanted.others
-        });
-        let finding = finding.unwrap();
         let cleaners = texts(&finding["cleaners"]);
         if wanted.cleaner.as_ref().is_some_and(|cleaner| !cleaners.contains(cleaner)) {
             wrong.push(format!("{}: cleaners are {cleaners:?}", wanted.test));
@@ -110,7 +120,11 @@ fn differences(expected: &Expected, document: &Value) -> Vec<String> {
             wrong.push(format!("{}: resources are {names:?}", wanted.test));
         }
     }
-    wrong.extend(unexpected.into_iter().map(|finding| format!("unexpected {finding:?}")));
+    wrong.extend(
+        unexpected
+            .into_iter()
+            .map(|finding| format!("unexpected {} {} after {:?}", finding["role"], finding["test"], lists(finding))),
+    );
     for (key, wanted) in [
         ("nondeterministic", &expected.nondeterministic),
         ("differing", &expected.differing),

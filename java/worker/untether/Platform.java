@@ -5,10 +5,14 @@ import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
 
 /** Class runs through the JUnit Platform. */
@@ -18,6 +22,15 @@ final class Platform {
     private final ClassLoader loader;
     private final Results results;
     private final Object launcher;
+
+    /** The execution's plan, which knows what stands above a test. */
+    private Object plan;
+
+    /** Those tests that engines offered. */
+    private final Set<String> found = new HashSet<>();
+
+    /** What can be run by itself, by unique id, with its name. */
+    private final Map<String, String> named = new HashMap<>();
 
     Platform(ClassLoader loader, Results results) throws ReflectiveOperationException {
         this.loader = loader;
@@ -39,30 +52,58 @@ final class Platform {
         execute(builderType, builder(builderType, selected));
     }
 
-    /** Runs tests, given as {@code class#method}, of one class and those nested in it, in this order. */
-    void runMethods(List<String> tests) throws Throwable {
-        List<Object> selected = new ArrayList<>();
-        for (String test : tests) {
-            int hash = test.indexOf('#');
-            if (hash < 0) {
-                continue;
-            }
-            Class<?> owner = Class.forName(test.substring(0, hash), false, loader);
-            for (Method method : methods(owner, test.substring(hash + 1))) {
-                selected.add(selectors().getMethod("selectMethod", Class.class, Method.class)
-                        .invoke(null, owner, method));
+    /**
+     * Runs tests in this order: lines of a plan that one execution can run, given as {@code class#method} or by their
+     * unique ids.
+     */
+    void runTests(List<String> lines) throws Throwable {
+        Set<Object> selected = new LinkedHashSet<>();
+        List<String> tests = new ArrayList<>();
+        named.clear();
+        for (String line : lines) {
+            String test = Worker.test(line);
+            String uniqueId = Worker.uniqueId(line);
+            tests.add(test);
+            if (uniqueId != null) {
+                named.put(uniqueId, test);
+                selected.add(selectors().getMethod("selectUniqueId", String.class).invoke(null, uniqueId));
+            } else if (test.indexOf('#') >= 0) {
+                selected.addAll(selectMethods(test));
             }
         }
         Class<?> builderType = type(CORE + "LauncherDiscoveryRequestBuilder");
-        Object builder = builder(builderType, selected);
+        Object builder = builder(builderType, new ArrayList<>(selected));
+        Method parameter = builderType.getMethod("configurationParameter", String.class, String.class);
         // The order of a class run means nothing if its tests run side by side.
-        builderType.getMethod("configurationParameter", String.class, String.class)
-                .invoke(builder, "junit.jupiter.execution.parallel.enabled", "false");
+        parameter.invoke(builder, "junit.jupiter.execution.parallel.enabled", "false");
+        parameter.invoke(builder, "cucumber.execution.parallel.enabled", "false");
+        // Otherwise it tries first what failed last, in whatever order that was.
+        parameter.invoke(builder, "jqwik.database", System.getProperty("java.io.tmpdir") + "/.jqwik-database");
         Class<?> anyFilter = type("org.junit.platform.engine.Filter");
         Object filters = java.lang.reflect.Array.newInstance(anyFilter, 1);
         java.lang.reflect.Array.set(filters, 0, orderFilter(tests));
         builderType.getMethod("filters", filters.getClass()).invoke(builder, filters);
+        found.clear();
         execute(builderType, builder);
+        for (String test : tests) {
+            if (test.indexOf('#') >= 0 && !found.contains(test)) {
+                results.missing(test, "its engine does not find it by itself");
+            }
+        }
+    }
+
+    /** The methods of that name, or the whole class where the test is none: what is not asked for is left out later. */
+    private List<Object> selectMethods(String test) throws ReflectiveOperationException {
+        int hash = test.indexOf('#');
+        Class<?> owner = Class.forName(test.substring(0, hash), false, loader);
+        List<Object> selected = new ArrayList<>();
+        for (Method method : methods(owner, test.substring(hash + 1))) {
+            selected.add(selectors().getMethod("selectMethod", Class.class, Method.class).invoke(null, owner, method));
+        }
+        if (selected.isEmpty()) {
+            selected.add(selectors().getMethod("selectClass", Class.class).invoke(null, owner));
+        }
+        return selected;
     }
 
     private Class<?> selectors() throws ClassNotFoundException {
@@ -119,69 +160,83 @@ final class Platform {
 
     private Object orderFilter(List<String> tests) throws ReflectiveOperationException {
         Class<?> filterType = type("org.junit.platform.launcher.PostDiscoveryFilter");
-        Object included = type("org.junit.platform.engine.FilterResult")
-                .getMethod("included", String.class)
-                .invoke(null, "");
-        Predicate<Object> sorted = descriptor -> {
-            sortChildren(descriptor, tests);
-            return true;
+        Class<?> resultType = type("org.junit.platform.engine.FilterResult");
+        Object included = resultType.getMethod("included", String.class).invoke(null, "");
+        Object excluded = resultType.getMethod("excluded", String.class).invoke(null, "");
+        Predicate<Object> isWanted = descriptor -> {
+            try {
+                return arrange(descriptor, tests);
+            } catch (ReflectiveOperationException unexpected) {
+                throw new IllegalStateException(unexpected);
+            }
         };
         return Proxy.newProxyInstance(loader, new Class<?>[] {filterType}, (proxy, method, arguments) -> {
             switch (method.getName()) {
                 case "apply":
-                    sorted.test(arguments[0]);
-                    return included;
+                    return isWanted.test(arguments[0]) ? included : excluded;
                 case "toPredicate":
-                    return sorted;
+                    return isWanted;
                 default:
                     return objectMethod(proxy, method, arguments);
             }
         });
     }
 
-    private void sortChildren(Object descriptor, List<String> tests) {
-        try {
-            Class<?> type = type("org.junit.platform.engine.TestDescriptor");
-            String id = type.getMethod("getUniqueId").invoke(descriptor).toString();
-            if (className(id) == null || methodStart(id) >= 0) {
-                return;
-            }
-            List<Object> children = new ArrayList<>((Collection<?>) type.getMethod("getChildren").invoke(descriptor));
-            Map<Object, Integer> ranks = new IdentityHashMap<>();
-            for (Object child : children) {
-                ranks.put(child, rank(type, child, tests));
-            }
-            List<Object> ordered = new ArrayList<>(children);
-            ordered.sort(Comparator.comparing(ranks::get));
-            for (Object child : children) {
-                type.getMethod("removeChild", type).invoke(descriptor, child);
-            }
-            for (Object child : ordered) {
-                type.getMethod("addChild", type).invoke(descriptor, child);
-            }
-        } catch (ReflectiveOperationException unexpected) {
-            throw new IllegalStateException(unexpected);
+    /** Sorts what stands below the descriptor; whether the descriptor is wanted at all. */
+    private boolean arrange(Object descriptor, List<String> tests) throws ReflectiveOperationException {
+        UntetherNames names = new UntetherNames(descriptor, null);
+        if (names.hasHolder()) {
+            // Siblings of equal names are told apart while they are all there.
+            String test = named.computeIfAbsent(names.holderId(), unknown -> methodOf(names));
+            found.add(test);
+            return tests.contains(test);
         }
+        Class<?> type = type("org.junit.platform.engine.TestDescriptor");
+        List<Object> children = new ArrayList<>((Collection<?>) UntetherNames.call(descriptor, "getChildren"));
+        Map<Object, Integer> ranks = new IdentityHashMap<>();
+        for (Object child : children) {
+            ranks.put(child, rank(child, tests));
+        }
+        List<Object> ordered = new ArrayList<>(children);
+        ordered.sort(Comparator.comparing(ranks::get));
+        for (Object child : children) {
+            type.getMethod("removeChild", type).invoke(descriptor, child);
+        }
+        for (Object child : ordered) {
+            type.getMethod("addChild", type).invoke(descriptor, child);
+        }
+        return true;
     }
 
     /** Where the descriptor's first test stands in the list. */
-    private static int rank(Class<?> type, Object descriptor, List<String> tests) throws ReflectiveOperationException {
-        String id = type.getMethod("getUniqueId").invoke(descriptor).toString();
-        if (methodStart(id) >= 0) {
-            int at = tests.indexOf(className(id) + "#" + methodName(id));
+    private int rank(Object descriptor, List<String> tests) throws ReflectiveOperationException {
+        UntetherNames names = new UntetherNames(descriptor, null);
+        if (names.hasHolder()) {
+            int at = tests.indexOf(named.computeIfAbsent(names.holderId(), unknown -> methodOf(names)));
             return at < 0 ? tests.size() : at;
         }
         int first = tests.size();
-        for (Object child : (Collection<?>) type.getMethod("getChildren").invoke(descriptor)) {
-            first = Math.min(first, rank(type, child, tests));
+        for (Object child : (Collection<?>) UntetherNames.call(descriptor, "getChildren")) {
+            first = Math.min(first, rank(child, tests));
         }
         return first;
+    }
+
+    private static String methodOf(UntetherNames names) {
+        try {
+            return names.method();
+        } catch (ReflectiveOperationException unexpected) {
+            throw new IllegalStateException(unexpected);
+        }
     }
 
     // ---- events
 
     private Object event(Object proxy, Method method, Object[] arguments) throws Throwable {
         switch (method.getName()) {
+            case "testPlanExecutionStarted":
+                plan = arguments[0];
+                return null;
             case "executionStarted":
                 if (isTest(arguments[0])) {
                     results.started(idOf(arguments[0]));
@@ -192,7 +247,7 @@ final class Platform {
                 return null;
             case "executionSkipped":
                 String id = idOf(arguments[0]);
-                if (isTest(arguments[0]) || methodStart(uniqueId(arguments[0])) >= 0) {
+                if (isTest(arguments[0]) || id.indexOf('#') >= 0) {
                     results.skipped(id, String.valueOf(arguments[1]));
                 } else {
                     results.failed(id, "skipped", null);
@@ -204,8 +259,8 @@ final class Platform {
     }
 
     private void finished(Object identifier, Object result) throws ReflectiveOperationException {
-        String status = result.getClass().getMethod("getStatus").invoke(result).toString();
-        Optional<?> thrown = (Optional<?>) result.getClass().getMethod("getThrowable").invoke(result);
+        String status = UntetherNames.call(result, "getStatus").toString();
+        Optional<?> thrown = (Optional<?>) UntetherNames.call(result, "getThrowable");
         String id = idOf(identifier);
         if (!status.equals("SUCCESSFUL")) {
             results.failed(id, status.equals("ABORTED") ? "aborted" : "failed", (Throwable) thrown.orElse(null));
@@ -216,88 +271,17 @@ final class Platform {
     }
 
     private static boolean isTest(Object identifier) throws ReflectiveOperationException {
-        return (Boolean) identifier.getClass().getMethod("isTest").invoke(identifier);
+        return (Boolean) UntetherNames.call(identifier, "isTest");
     }
 
-    private static String uniqueId(Object identifier) throws ReflectiveOperationException {
-        return (String) identifier.getClass().getMethod("getUniqueId").invoke(identifier);
-    }
-
-    // ---- names, as untether detect gives them
-
-    private static final String[] METHODS = {"[method:", "[test-template:", "[test-factory:"};
-
-    /** Vintage has runners and tests; their names are those of JUnit 4. */
+    /** A test as {@code untether detect} names it; a class or file by its own name, everything else by its unique id. */
     private String idOf(Object identifier) throws ReflectiveOperationException {
-        String id = uniqueId(identifier);
-        if (id.startsWith("[engine:junit-vintage]")) {
-            Optional<?> source = (Optional<?>) identifier.getClass().getMethod("getSource").invoke(identifier);
-            String name = (String) identifier.getClass().getMethod("getLegacyReportingName").invoke(identifier);
-            if (source.isPresent()) {
-                Object owner = source.get().getClass().getMethod("getClassName").invoke(source.get());
-                int parameters = name.indexOf('(');
-                return isTest(identifier) ? owner + "#" + (parameters > 0 ? name.substring(0, parameters) : name) : "" + owner;
-            }
+        UntetherNames names = new UntetherNames(identifier, plan);
+        if (names.hasHolder() || isTest(identifier)) {
+            String known = names.hasHolder() ? named.get(names.holderId()) : null;
+            return known == null ? names.test() : known + names.invocation();
         }
-        String owner = className(id);
-        String method = methodName(id);
-        if (owner == null) {
-            return id;
-        }
-        if (method == null) {
-            return owner;
-        }
-        StringBuilder name = new StringBuilder(owner).append('#').append(method);
-        // Invocations of one method are numbered in the last segments: [test-template-invocation:#2].
-        for (int at = id.indexOf(":#", methodStart(id)); at >= 0; at = id.indexOf(":#", at + 1)) {
-            int end = id.indexOf(']', at);
-            name.append('[').append(id, at + 2, end < 0 ? id.length() : end).append(']');
-        }
-        return name.toString();
-    }
-
-    /** The class in a unique id of Jupiter, with {@code $} before nested ones; null where there is none. */
-    private static String className(String id) {
-        StringBuilder name = null;
-        for (String segment : id.substring(1, id.length() - 1).split("]/\\[")) {
-            int colon = segment.indexOf(':');
-            String kind = colon < 0 ? "" : segment.substring(0, colon);
-            if (kind.equals("class") || kind.equals("class-template")) {
-                name = new StringBuilder(segment.substring(colon + 1));
-            } else if (name != null && kind.startsWith("nested-class")) {
-                name.append('$').append(segment, colon + 1, segment.length());
-            }
-        }
-        return name == null ? null : name.toString();
-    }
-
-    private static int methodStart(String id) {
-        for (String kind : METHODS) {
-            int at = id.indexOf("/" + kind);
-            if (at >= 0) {
-                return at + 1;
-            }
-        }
-        return -1;
-    }
-
-    private static String methodName(String id) {
-        int start = methodStart(id);
-        if (start < 0) {
-            return null;
-        }
-        String signature = value(id, start);
-        int parameters = signature.indexOf('(');
-        String name = parameters < 0 ? signature : signature.substring(0, parameters);
-        // Methods that are only visible in their package have the declaring class before them.
-        return name.substring(name.lastIndexOf('#') + 1);
-    }
-
-    /** What stands between the colon and the bracket of the segment that starts here. */
-    private static String value(String id, int start) {
-        int colon = id.indexOf(':', start);
-        int end = id.indexOf(']', colon);
-        return id.substring(colon + 1, end < 0 ? id.length() : end);
+        return names.owner() == null ? UntetherNames.uniqueId(identifier) : names.owner();
     }
 
     /** Calls that a proxy gets besides those of its own interface. */

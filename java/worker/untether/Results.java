@@ -10,7 +10,9 @@ import java.nio.charset.StandardCharsets;
  *
  * <p>Lines are fields separated by tabs: {@code C class lines} a class run of so many lines of the plan begins,
  * {@code S id} a test starts, {@code T id status nanos message} it ended, {@code E class} the class run ended,
- * {@code D} all is done. Status is {@code passed}, {@code failed}, {@code aborted}, {@code skipped} or
+ * {@code D} all is done, {@code F field} a field that tests have changed, {@code G} no more of them, {@code P} the plan is
+ * over and another is waited for, {@code X reason}
+ * the JVM cannot be put back to how it was and runs no more. Status is {@code passed}, {@code failed}, {@code aborted}, {@code skipped} or
  * {@code missing}. The id of what happened outside of any test is its class.
  */
 final class Results {
@@ -34,6 +36,23 @@ final class Results {
 
     void classEnded(String name) {
         line("E", name);
+    }
+
+    void told(String fields) {
+        for (String field : fields.split("\n")) {
+            if (!field.isEmpty()) {
+                line("F", field);
+            }
+        }
+        line("G");
+    }
+
+    void notRestorable(String reason) {
+        line("X", reason);
+    }
+
+    void planEnded() {
+        line("P");
     }
 
     void done() {
@@ -62,6 +81,11 @@ final class Results {
             failed++;
         }
         line("T", id, how, "0", text);
+    }
+
+    /** A test that was asked for and is not there. */
+    void missing(String id, String reason) {
+        line("T", id, "missing", "0", reason);
     }
 
     void finished(String id) {

@@ -1,5 +1,8 @@
 package untether;
 
+import java.io.BufferedReader;
+import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.lang.annotation.Annotation;
 import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
@@ -12,11 +15,15 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Runs tests of the class path without a build tool: {@code Worker PLAN [RESULTS STARTER]}.
+ * Runs tests of the class path without a build tool: {@code Worker PLAN [RESULTS STARTER]}. With {@code -} in place of the
+ * plan's file, plans come through the standard input.
  *
  * <p>The plan has one test class per line, or one test as {@code class#method}; neighbouring lines of one
  * class and of the classes that JUnit nests in it form one class run: exactly these methods, in this order, with
- * the class's fixtures around them.
+ * the class's fixtures around them. A test that has no class and method is followed by a tab and its unique id on
+ * the JUnit Platform; neighbouring ones of one engine's suite form one run. A line that begins with {@code !} is for the
+ * agent, where there is one: it puts back what tests have changed, so that one JVM can run many schedules as if each
+ * were the first.
  * {@link Results} describes what is written. Test frameworks are reached by reflection only: the worker is
  * on the boot class path, where no library is.
  */
@@ -34,16 +41,39 @@ public final class Worker {
     }
 
     public static void main(String[] arguments) throws Throwable {
-        List<String> plan = Files.readAllLines(Paths.get(arguments[0]), StandardCharsets.UTF_8);
+        boolean isLive = arguments[0].equals("-");
+        List<String> plan = isLive ? null : Files.readAllLines(Paths.get(arguments[0]), StandardCharsets.UTF_8);
         Results results = new Results(arguments.length > 1 ? arguments[1] : null);
         if (arguments.length > 2) {
             endWith(Long.parseLong(arguments[2]));
         }
-        new Worker(results).run(plan);
+        if (isLive) {
+            runAll(new Worker(results));
+        } else {
+            new Worker(results).run(plan);
+        }
         results.done();
         System.out.flush();
         // Tests may have left threads behind; like a build tool's worker, we do not wait for them.
         System.exit(results.failed > 0 ? 1 : results.ran == 0 ? 4 : 0);
+    }
+
+    /** One plan after the other, each ended by a line with a dot, until there are no more. */
+    private static void runAll(Worker worker) throws Throwable {
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        // Tests find no input, as in other workers.
+        System.setIn(InputStream.nullInputStream());
+        List<String> plan = new ArrayList<>();
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            if (!line.equals(".")) {
+                plan.add(line);
+            } else if (worker.run(plan)) {
+                worker.results.planEnded();
+                plan.clear();
+            } else {
+                return;
+            }
+        }
     }
 
     /** A worker whose starter was killed, even before we came to this, would run on with a test that hangs. */
@@ -63,13 +93,31 @@ public final class Worker {
         watch.start();
     }
 
-    private void run(List<String> plan) throws Throwable {
+    /** False where the JVM is no longer of use. */
+    private boolean run(List<String> plan) throws Throwable {
         // Neighbouring whole classes that the Platform executes in one go, as a build tool would.
         Set<Class<?>> whole = new LinkedHashSet<>();
         int at = 0;
         while (at < plan.size()) {
+            if (plan.get(at).startsWith("!")) {
+                flush(whole);
+                if (!obey(plan.get(at++).substring(1))) {
+                    return false;
+                }
+                continue;
+            }
             String name = className(plan.get(at));
             int start = at;
+            if (uniqueId(plan.get(at)) != null) {
+                flush(whole);
+                at = endOfEngine(plan, start);
+                results.classStarted(name, at - start);
+                if (hasPlatform) {
+                    platform().runTests(plan.subList(start, at));
+                }
+                results.classEnded(name);
+                continue;
+            }
             List<String> methods = new ArrayList<>();
             for (; at < plan.size() && className(plan.get(at)).equals(name); at++) {
                 String line = plan.get(at);
@@ -95,7 +143,7 @@ public final class Worker {
                 System.err.println("untether: cannot load test class " + name);
                 results.failed(name, "missing", new ClassNotFoundException(name));
             } else if (!isOld && hasPlatform) {
-                platform().runMethods(plan.subList(start, at));
+                platform().runTests(plan.subList(start, at));
             } else if (!isOld) {
                 results.failed(name, "missing", null);
             } else if (!methods.isEmpty() && JUnit3.isTestClass(type, loader)) {
@@ -106,6 +154,24 @@ public final class Worker {
             results.classEnded(name);
         }
         flush(whole);
+        return true;
+    }
+
+    /** Has the agent do what a line of the plan says; false where this JVM is no longer of use for what follows. */
+    private boolean obey(String command) throws ReflectiveOperationException {
+        String answer;
+        try {
+            answer = (String) Class.forName("java.lang.Untether").getMethod("obey", String.class).invoke(null, command);
+        } catch (ClassNotFoundException unwatched) {
+            answer = "this JVM has no agent";
+        }
+        if (command.equals("told")) {
+            results.told(answer);
+        } else if (!answer.isEmpty()) {
+            results.notRestorable(answer);
+            return false;
+        }
+        return true;
     }
 
     /**
@@ -130,6 +196,33 @@ public final class Worker {
             last = next;
         }
         return at;
+    }
+
+    /**
+     * The end of the lines that one execution can run: those of one class or file or, where a suite has an engine of its
+     * own, of all its files; as long as none would have to be entered a second time.
+     */
+    private static int endOfEngine(List<String> plan, int start) {
+        String suite = suite(uniqueId(plan.get(start)));
+        String last = className(plan.get(start));
+        Set<String> entered = new HashSet<>();
+        int at = start;
+        for (; at < plan.size() && uniqueId(plan.get(at)) != null; at++) {
+            String name = className(plan.get(at));
+            boolean isNew = !name.equals(last);
+            if (isNew && (suite == null || !suite.equals(suite(uniqueId(plan.get(at)))) || entered.contains(name))) {
+                break;
+            }
+            entered.add(name);
+            last = name;
+        }
+        return at;
+    }
+
+    /** What stands before the engine in a unique id of a suite; null outside of one. */
+    private static String suite(String uniqueId) {
+        int engine = uniqueId.lastIndexOf("/[engine:");
+        return engine < 0 ? null : uniqueId.substring(0, engine);
     }
 
     /** The class and those that JUnit nests it in, innermost first. */
@@ -168,6 +261,18 @@ public final class Worker {
             platform = new Platform(loader, results);
         }
         return platform;
+    }
+
+    /** The test of a line, without its unique id. */
+    static String test(String line) {
+        int tab = line.indexOf('\t');
+        return tab < 0 ? line : line.substring(0, tab);
+    }
+
+    /** The unique id of a line; null where class and method are enough. */
+    static String uniqueId(String line) {
+        int tab = line.indexOf('\t');
+        return tab < 0 ? null : line.substring(tab + 1);
     }
 
     private static String className(String line) {

@@ -1,167 +1,282 @@
-//! Why a test came to something else: its setters or polluters, proved in fresh JVMs.
+//! Which tests make a suspect come to something else than alone: the fewest, proved in fresh JVMs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use untether_model::{Contrast, Finding, Role, Status, Verdict};
+use untether_model::{Cause, Certainty, Contrast, Finding, Role, Status, Trial, Tried, Verdict};
 
 use crate::refine::ddmin::minimise;
 use crate::refine::evidence::Test;
-use crate::refine::strategy::splits_class;
-use crate::refine::{Session, Stopped, Suspect};
+use crate::refine::strategy::as_class_runs;
+use crate::refine::{Phase, Session, Stopped, Suspect};
 
-/// Candidates that are tried one by one before anything larger is taken apart.
-const MOST_SINGLES: usize = 24;
+/// Tests that are tried one by one before a schedule is taken apart: in JVMs that are put back, and in fresh ones.
+const MOST_SINGLES: usize = 400;
+const MOST_FRESH_SINGLES: usize = 24;
 
-/// Trials of one step of taking a schedule apart that run at the same time.
+/// Of those that showed it quickly, so many are tried in fresh JVMs.
+const MOST_CONFIRMED: usize = 3;
+
+/// Fresh JVMs of one step of taking a schedule apart that run at the same time.
 const AT_ONCE: usize = 4;
 
-/// How many tests are tried in place of one of several polluters.
-const MOST_ALTERNATIVES: usize = 32;
-
-/// What a finding has besides its proof.
-#[derive(Default)]
-struct Extras {
-    cleaners: Vec<Test>,
-    alternatives: Vec<Vec<Test>>,
+/// Where trials are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Quick,
+    Fresh,
 }
 
-fn is_subsequence(of: &[Test], list: &[Test]) -> bool {
+pub(crate) fn is_subsequence(of: &[Test], list: &[Test]) -> bool {
     let mut rest = list.iter();
     of.iter().all(|wanted| rest.any(|found| found == wanted))
 }
 
-/// Drops lists of which another is a part, and repetitions.
-fn keep_smallest(lists: &mut Vec<Vec<Test>>) {
-    let all = lists.clone();
-    let mut distinct = BTreeSet::new();
-    lists.retain(|list| {
-        !all.iter().any(|other| other.len() < list.len() && is_subsequence(other, list))
-            && distinct.insert(list.clone())
-    });
-}
-
-fn followed_by(before: &[Test], test: Test) -> Vec<Test> {
+pub(crate) fn followed_by(before: &[Test], test: Test) -> Vec<Test> {
     let mut schedule = before.to_vec();
     schedule.push(test);
     schedule
 }
 
 impl Session<'_, '_> {
-    /// Finds the cause of each suspect.
+    /// Finds for each suspect the tests that are to blame.
     pub(crate) fn explain(&mut self, suspects: Vec<Suspect>) -> Result<(), Stopped> {
-        let mut suspects: Vec<Suspect> =
-            suspects.into_iter().filter(|suspect| !self.is_explained(suspect.test, &suspect.before)).collect();
-        self.run_alone(&suspects)?;
-        // Brittle tests first: their setters explain much of what the others see.
-        suspects.sort_by_key(|suspect| (!self.is_brittle(suspect.test), suspect.test));
-        self.prepare_brittle(&suspects)?;
-        let mut left = suspects.len();
+        self.learn_alone(suspects.iter().map(|suspect| suspect.test).collect())?;
+        let (mut open, mut disturbed): (Vec<Suspect>, Vec<Suspect>) = (Vec::new(), Vec::new());
         for suspect in suspects {
-            self.explaining(left);
-            left -= 1;
-            if self.unconfirmed.contains(&suspect.test)
-                || self.unstable.contains(&suspect.test)
-                || self.is_explained(suspect.test, &suspect.before)
-            {
+            let Some(alone) = self.alone.get(&suspect.test).map(|verdict| verdict.status) else { continue };
+            if suspect.status != alone {
+                open.push(suspect);
                 continue;
             }
-            let is_found = if self.is_brittle(suspect.test) {
-                match self.known_setters(suspect.test) {
-                    // It has its setters, and yet it differs: something comes between.
-                    Some(setters) => self.explain_disturbed(&suspect, &setters)?,
-                    None => self.explain_brittle(suspect.test)?,
-                }
-            } else {
-                self.explain_victim(&suspect)?
-            };
-            if !is_found && !self.unstable.contains(&suspect.test) {
+            // It is as it is alone: then it is the original order that changes it.
+            let (test, status) = (suspect.test, self.reference[suspect.test]);
+            if status != alone && status != Status::Missing {
+                let earlier: Vec<Test> = (0..test).filter(|&other| self.can_run(other)).collect();
+                open.push(Suspect { test, before: as_class_runs(self.evidence, &earlier), status });
+                disturbed.push(suspect);
+            }
+        }
+        let mut seen = BTreeSet::new();
+        open.retain(|suspect| seen.insert((suspect.test, suspect.before.clone())) && !self.is_explained(suspect));
+        self.explain_by_singles(&open)?;
+        let mut left = open.len() + disturbed.len();
+        for suspect in open {
+            self.progress(Phase::Explaining { left });
+            left -= 1;
+            if self.is_open(&suspect) && !self.explain_by_several(&suspect)? {
+                self.unconfirmed.insert(suspect.test);
+            }
+        }
+        for suspect in disturbed {
+            self.progress(Phase::Explaining { left });
+            left -= 1;
+            if self.is_open(&suspect)
+                && let Some(setters) = self.setters_in(&suspect)
+                && !self.explain_disturbed(&suspect, &setters)?
+            {
                 self.unconfirmed.insert(suspect.test);
             }
         }
         Ok(())
     }
 
-    /// Runs what explaining brittle tests most likely asks for, all at once: the last source of each, and the proof.
-    fn prepare_brittle(&mut self, suspects: &[Suspect]) -> Result<(), Stopped> {
-        let mut likely: Vec<(Test, Test)> = suspects
-            .iter()
-            .map(|suspect| suspect.test)
-            .filter(|&test| self.is_brittle(test) && self.known_setters(test).is_none())
-            .filter_map(|test| Some((*self.likely_setters(test).first()?, test)))
+    fn is_open(&self, suspect: &Suspect) -> bool {
+        !self.unstable.contains(&suspect.test)
+            && !self.unconfirmed.contains(&suspect.test)
+            && !self.is_explained(suspect)
+    }
+
+    /// Each test by itself, twice, in fresh JVMs; those that cannot make up their minds are dropped.
+    pub(crate) fn learn_alone(&mut self, tests: BTreeSet<Test>) -> Result<(), Stopped> {
+        let unknown: Vec<Test> = tests
+            .into_iter()
+            .filter(|test| !self.alone.contains_key(test) && !self.unstable.contains(test))
+            .filter(|test| !self.unconfirmed.contains(test))
             .collect();
-        likely.dedup();
-        let schedules: Vec<Vec<Test>> = likely.iter().map(|&(setter, test)| vec![setter, test]).collect();
-        self.observe_ahead(schedules)?;
-        likely.retain(|&(setter, test)| {
-            let seen = self.ahead_of(&[setter, test]);
-            seen.is_some_and(|verdict| !self.is_violated(test, verdict.status))
-        });
-        let proofs = likely.iter().flat_map(|&(setter, test)| [vec![setter, test], vec![test]]).collect();
-        self.observe_ahead(proofs)?;
-        let disturbers = likely.iter().flat_map(|&(setter, test)| self.disturbers(test, &[setter])).collect();
-        self.observe_ahead(disturbers)
-    }
-
-    /// The tests from which a brittle test got its state: the last one first, lazy state last.
-    fn likely_setters(&self, test: Test) -> Vec<Test> {
-        let sources = &self.evidence.sources[test];
-        let mut direct: Vec<Test> = sources.keys().copied().filter(|&source| source < test).collect();
-        direct.sort_by_key(|source| (!sources[source], std::cmp::Reverse(*source)));
-        direct
-    }
-
-    /// Each suspect by itself, twice; those that cannot make up their minds are dropped.
-    fn run_alone(&mut self, suspects: &[Suspect]) -> Result<(), Stopped> {
-        let mut unknown: Vec<Test> =
-            suspects.iter().map(|s| s.test).filter(|test| !self.alone.contains_key(test)).collect();
-        unknown.dedup();
-        let once: Vec<Vec<Test>> = unknown.iter().map(|&test| vec![test]).collect();
-        let first = self.last_verdicts(&once)?;
-        let second = self.last_verdicts(&once)?;
-        for ((&test, first), second) in unknown.iter().zip(first).zip(second) {
-            if first.status == second.status && first.status != Status::Missing {
-                self.alone.insert(test, first);
-            } else {
+        let twice: Vec<Vec<Test>> = unknown.iter().flat_map(|&test| [vec![test], vec![test]]).collect();
+        let verdicts = self.last_verdicts(&twice)?;
+        for (&test, both) in unknown.iter().zip(verdicts.chunks(2)) {
+            if both[0].status == Status::Missing || both[1].status == Status::Missing {
                 self.unconfirmed.insert(test);
+            } else if both[0].status == both[1].status {
+                self.alone.insert(test, both[0].clone());
+            } else {
+                self.unstable.insert(test);
             }
         }
         Ok(())
     }
 
-    fn is_brittle(&self, test: Test) -> bool {
-        self.alone.get(&test).is_some_and(|verdict| self.is_violated(test, verdict.status))
+    fn alone_status(&self, test: Test) -> Option<Status> {
+        self.alone.get(&test).map(|verdict| verdict.status)
     }
 
-    /// Whether a finding already says that the test comes to something else after these.
-    fn is_explained(&self, test: Test, before: &[Test]) -> bool {
+    pub(crate) fn differs(&self, test: Test, status: Status) -> bool {
+        status != Status::Missing && self.alone_status(test).is_some_and(|alone| status != alone)
+    }
+
+    pub(crate) fn numbers(&self, names: &[String]) -> Vec<Test> {
+        names.iter().filter_map(|name| self.evidence.test(name)).collect()
+    }
+
+    /// Findings about the test that say what changes it from what it is alone.
+    fn changing(&self, test: Test) -> impl Iterator<Item = &Finding> {
         let name = &self.evidence.tests[test];
-        let numbers =
-            |names: &[String]| names.iter().filter_map(|name| self.evidence.test(name)).collect::<Vec<Test>>();
-        self.findings.iter().filter(|finding| &finding.test == name).any(|finding| {
-            // It differs either without the others or after them: the proof tells.
-            let is_alone = finding.schedule.len() == 1;
-            is_alone != is_subsequence(&numbers(finding.others()), before)
-        })
+        self.findings.iter().filter(move |finding| &finding.test == name && !is_of_disturbed(finding))
     }
 
-    fn violations(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Option<Verdict>>, Stopped> {
-        let verdicts = self.last_verdicts(schedules)?;
-        Ok(schedules
+    fn setters_in(&self, suspect: &Suspect) -> Option<Vec<Test>> {
+        self.changing(suspect.test)
+            .filter(|finding| finding.role == Role::Brittle)
+            .flat_map(|finding| std::iter::once(&finding.setters).chain(&finding.alternatives))
+            .map(|list| self.numbers(list))
+            .find(|setters| is_subsequence(setters, &suspect.before))
+    }
+
+    /// Whether a finding already says that the test comes to this after these.
+    pub(crate) fn is_explained(&self, suspect: &Suspect) -> bool {
+        let is_there = |list: &[String]| is_subsequence(&self.numbers(list), &suspect.before);
+        if Some(suspect.status) != self.alone_status(suspect.test) {
+            return self
+                .changing(suspect.test)
+                .flat_map(|finding| {
+                    std::iter::once(finding.others()).chain(finding.alternatives.iter().map(Vec::as_slice))
+                })
+                .any(is_there);
+        }
+        let name = &self.evidence.tests[suspect.test];
+        self.setters_in(suspect).is_none()
+            || self.findings.iter().any(|f| &f.test == name && is_of_disturbed(f) && is_there(&f.polluters))
+    }
+
+    // ---- one test before it
+
+    fn explain_by_singles(&mut self, suspects: &[Suspect]) -> Result<(), Stopped> {
+        self.try_alone(suspects.iter().map(|suspect| suspect.test).collect())?;
+        let mut fresh: Vec<(usize, Test)> = Vec::new();
+        let mut quick: BTreeSet<(Test, Test)> = BTreeSet::new();
+        let mut singles: Vec<Vec<Test>> = Vec::new();
+        for (number, suspect) in suspects.iter().enumerate() {
+            let is_quick = self.is_trusted(suspect.test);
+            let mut list = self.likely_singles(suspect);
+            list.truncate(if is_quick { MOST_SINGLES } else { MOST_FRESH_SINGLES });
+            if is_quick {
+                quick.extend(list.iter().map(|&single| (single, suspect.test)));
+            } else {
+                fresh.extend(list.iter().map(|&single| (number, single)));
+            }
+            singles.push(list);
+        }
+        self.try_pairs(quick.into_iter().collect())?;
+        let schedules: Vec<Vec<Test>> =
+            fresh.iter().map(|&(number, single)| vec![single, suspects[number].test]).collect();
+        let verdicts = self.last_verdicts(&schedules)?;
+        let mut fresh_hits: HashMap<(usize, Test), Status> = HashMap::new();
+        for (&key, verdict) in fresh.iter().zip(verdicts) {
+            fresh_hits.insert(key, verdict.status);
+        }
+        let hits: Vec<Vec<Test>> = suspects
             .iter()
-            .zip(verdicts)
-            .map(|(schedule, verdict)| {
-                let test = schedule.last().copied()?;
-                self.is_violated(test, verdict.status).then_some(verdict)
+            .enumerate()
+            .map(|(number, suspect)| {
+                let is_hit = |single: &Test| {
+                    let quick = self.pairs.get(&(*single, suspect.test)).filter(|_| self.is_trusted(suspect.test));
+                    let status = fresh_hits.get(&(number, *single)).or(quick);
+                    status.is_some_and(|&status| self.differs(suspect.test, status))
+                };
+                singles[number].iter().copied().filter(is_hit).collect()
             })
-            .collect())
+            .collect();
+        for round in 0..MOST_CONFIRMED {
+            let open: Vec<(Test, Vec<Test>)> = suspects
+                .iter()
+                .zip(&hits)
+                .filter(|(suspect, _)| self.is_open(suspect))
+                .filter_map(|(suspect, hits)| Some((suspect.test, vec![*hits.get(round)?])))
+                .collect();
+            self.confirm_all(&open)?;
+        }
+        Ok(())
     }
 
-    /// Which of the lists, run before the test, have the property; a few at a time, up to the first that has.
-    fn first_that(&mut self, test: Test, lists: &[Vec<Test>], wants_violation: bool) -> Result<Vec<bool>, Stopped> {
+    /// The tests before a suspect: those that harmed others already, then those that write what it reads, the nearest
+    /// first, then the others.
+    fn likely_singles(&self, suspect: &Suspect) -> Vec<Test> {
+        let known: BTreeSet<Test> =
+            self.findings.iter().filter(|f| f.others().len() == 1).flat_map(|f| self.numbers(f.others())).collect();
+        let sources = &self.evidence.sources[suspect.test];
+        let writers = self.evidence.writers_of(suspect.test);
+        let mut singles: Vec<(usize, Test)> = Vec::new();
+        for (distance, &test) in suspect.before.iter().rev().enumerate() {
+            let rank = match test {
+                _ if sources.get(&test) == Some(&true) => 0,
+                _ if known.contains(&test) && writers.contains(&test) => 0,
+                _ if writers.contains(&test) || sources.contains_key(&test) => 1,
+                _ if known.contains(&test) => 2,
+                _ => 3,
+            };
+            if rank < 3 || self.is_trusted(suspect.test) {
+                singles.push((rank * suspect.before.len() + distance, test));
+            }
+        }
+        singles.sort_unstable();
+        singles.into_iter().map(|(_, test)| test).collect()
+    }
+
+    /// Whether what the test comes to in JVMs that are put back can be trusted.
+    pub(crate) fn is_trusted(&self, test: Test) -> bool {
+        self.is_quick && self.quick_alone.contains_key(&test) && !self.unfaithful.contains(&test)
+    }
+
+    /// Lists that were found are run in fresh JVMs, twice; those that show it become findings.
+    pub(crate) fn confirm_all(&mut self, lists: &[(Test, Vec<Test>)]) -> Result<(), Stopped> {
+        let twice: Vec<Vec<Test>> =
+            lists.iter().flat_map(|(test, list)| [followed_by(list, *test), followed_by(list, *test)]).collect();
+        let verdicts = self.last_verdicts(&twice)?;
+        for ((test, list), both) in lists.iter().zip(verdicts.chunks(2)) {
+            match (self.differs(*test, both[0].status), self.differs(*test, both[1].status)) {
+                (true, true) => self.add_changed(*test, list, &both[0]),
+                (false, false) => {}
+                _ => {
+                    // It varies, whatever the order.
+                    self.unstable.insert(*test);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // ---- several tests before it
+
+    /// Of each list, run before the test, whether the test then comes to something else than alone.
+    pub(crate) fn changes(&mut self, test: Test, lists: &[Vec<Test>], way: Way) -> Result<Vec<bool>, Stopped> {
+        let statuses: Vec<Status> = match way {
+            Way::Fresh => {
+                let schedules: Vec<Vec<Test>> = lists.iter().map(|list| followed_by(list, test)).collect();
+                self.last_verdicts(&schedules)?.into_iter().map(|verdict| verdict.status).collect()
+            }
+            Way::Quick => {
+                let trials: Vec<Trial> = lists.iter().map(|list| self.trial(list, test)).collect();
+                let tried = self.try_all(&trials)?;
+                tried.into_iter().map(|tried| status_of(tried).unwrap_or(Status::Missing)).collect()
+            }
+        };
+        Ok(statuses.into_iter().map(|status| self.differs(test, status)).collect())
+    }
+
+    pub(crate) fn trial(&self, before: &[Test], test: Test) -> Trial {
+        Trial {
+            before: self.names(before),
+            put_back: Default::default(),
+            last: Some(self.evidence.tests[test].clone()),
+        }
+    }
+
+    /// The same, a few at a time where that costs JVMs, up to the first that has the property.
+    fn first_that(&mut self, test: Test, lists: &[Vec<Test>], wanted: bool, way: Way) -> Result<Vec<bool>, Stopped> {
         let mut held = Vec::with_capacity(lists.len());
-        for some in lists.chunks(AT_ONCE) {
-            let schedules: Vec<Vec<Test>> = some.iter().map(|before| followed_by(before, test)).collect();
-            held.extend(self.violations(&schedules)?.iter().map(|violation| violation.is_some() == wants_violation));
+        for some in lists.chunks(if way == Way::Quick { lists.len().max(1) } else { AT_ONCE }) {
+            held.extend(self.changes(test, some, way)?.iter().map(|&changes| changes == wanted));
             if held.contains(&true) {
                 break;
             }
@@ -171,64 +286,80 @@ impl Session<'_, '_> {
     }
 
     /// The fewest of these tests that, run before `test`, still have the effect: first by class run, then by test.
-    fn fewest(&mut self, test: Test, before: Vec<Test>, wants_violation: bool) -> Result<Vec<Test>, Stopped> {
+    fn fewest(&mut self, test: Test, before: Vec<Test>, way: Way) -> Result<Vec<Test>, Stopped> {
         let evidence = self.evidence;
         let runs: Vec<Vec<Test>> =
             before.chunk_by(|&a, &b| evidence.class(a) == evidence.class(b)).map(<[Test]>::to_vec).collect();
         let runs = minimise(runs, |trials| {
             let lists: Vec<Vec<Test>> = trials.iter().map(|trial| trial.concat()).collect();
-            self.first_that(test, &lists, wants_violation)
+            self.first_that(test, &lists, true, way)
         })?;
         if runs.iter().all(|run| run.len() == 1) {
             return Ok(runs.concat());
         }
-        minimise(runs.concat(), |trials| self.first_that(test, trials, wants_violation))
+        minimise(runs.concat(), |trials| self.first_that(test, trials, true, way))
     }
 
-    fn explain_brittle(&mut self, test: Test) -> Result<bool, Stopped> {
-        let Some(setters) = self.setters_of(test)?.filter(|setters| !setters.is_empty()) else { return Ok(false) };
-        let schedule = followed_by(&setters, test);
-        // Alone it has been run twice already.
-        if self.confirmed(&[test], &schedule, 1)?.is_none() {
-            return Ok(false);
-        }
-        let verdict = self.alone[&test].clone();
-        if verdict.status == Status::Passed {
-            // It is the original order that harms it.
-            let (cleaners, alternatives) = (self.cleaners_of(test, &setters)?, self.alternatives_to(test, &setters)?);
-            self.add(test, Role::Victim, &setters, vec![test], schedule, &verdict, Extras { cleaners, alternatives });
-            return Ok(true);
-        }
-        self.add(test, Role::Brittle, &setters, vec![test], schedule, &verdict, Extras::default());
-        self.find_disturbers(test, &setters)?;
-        Ok(true)
-    }
-
-    /// Both schedules so often more, by turns, so that it is no accident; what the first one's last test came to.
-    fn confirmed(&mut self, violating: &[Test], counter: &[Test], times: usize) -> Result<Option<Verdict>, Stopped> {
-        let (violating, counter) = (violating.to_vec(), counter.to_vec());
-        let mut verdict = None;
-        for _ in 0..times {
-            let mut both = self.violations(&[violating.clone(), counter.clone()])?;
-            match (both.remove(0), both.remove(0)) {
-                (Some(violated), None) => verdict = Some(violated),
-                _ => {
-                    // It varies, whatever the order.
-                    self.unstable.extend(violating.last());
-                    return Ok(None);
-                }
+    fn explain_by_several(&mut self, suspect: &Suspect) -> Result<bool, Stopped> {
+        let ways: &[Way] = if self.is_trusted(suspect.test) { &[Way::Quick, Way::Fresh] } else { &[Way::Fresh] };
+        for &way in ways {
+            let Some(found) = self.taken_apart(suspect, way)? else { continue };
+            let Some(found) = self.minimal(suspect.test, found)? else { continue };
+            self.confirm_all(&[(suspect.test, found)])?;
+            if self.unstable.contains(&suspect.test) || self.is_explained(suspect) {
+                return Ok(true);
             }
         }
-        Ok(verdict)
+        Ok(false)
     }
 
-    fn known_setters(&self, test: Test) -> Option<Vec<Test>> {
-        let name = &self.evidence.tests[test];
-        let finding = self.findings.iter().find(|f| f.role == Role::Brittle && &f.test == name)?;
-        Some(finding.setters.iter().filter_map(|name| self.evidence.test(name)).collect())
+    /// The fewest of the tests before the suspect, looked for among those that have to do with it first.
+    fn taken_apart(&mut self, suspect: &Suspect, way: Way) -> Result<Option<Vec<Test>>, Stopped> {
+        let (evidence, test) = (self.evidence, suspect.test);
+        let writers = evidence.writers_of(test);
+        let mut wider: BTreeSet<Test> = writers.clone();
+        for &writer in &writers {
+            wider.extend(evidence.writers_of(writer));
+        }
+        wider.extend(evidence.closure(test));
+        let among = |tests: &BTreeSet<Test>| -> Vec<Test> {
+            suspect.before.iter().copied().filter(|other| tests.contains(other)).collect()
+        };
+        let mut lists = vec![among(&writers), among(&wider), suspect.before.clone()];
+        lists.retain(|list| !list.is_empty());
+        lists.dedup();
+        for list in lists {
+            if self.changes(test, std::slice::from_ref(&list), way)?[0] {
+                let fewest = self.fewest(test, list, way)?;
+                return Ok((!fewest.is_empty()).then_some(fewest));
+            }
+        }
+        Ok(None)
     }
 
-    /// What must come between the setters and the test to harm it.
+    /// The list without whatever can be left out in fresh JVMs; none where it does not show there at all.
+    fn minimal(&mut self, test: Test, mut list: Vec<Test>) -> Result<Option<Vec<Test>>, Stopped> {
+        if !self.changes(test, std::slice::from_ref(&list), Way::Fresh)?[0] {
+            return Ok(None);
+        }
+        while list.len() > 1 {
+            let shorter: Vec<Vec<Test>> = (0..list.len())
+                .map(|left_out| {
+                    list.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, &test)| test).collect()
+                })
+                .collect();
+            let held = self.changes(test, &shorter, Way::Fresh)?;
+            match held.iter().position(|&holds| holds) {
+                Some(found) => list = shorter[found].clone(),
+                None => break,
+            }
+        }
+        Ok(Some(list))
+    }
+
+    // ---- what comes between a setter and its test
+
+    /// What must come between the setters and the test to undo their doing.
     fn explain_disturbed(&mut self, suspect: &Suspect, setters: &[Test]) -> Result<bool, Stopped> {
         let test = suspect.test;
         let with = |others: &[Test]| -> Vec<Test> {
@@ -236,248 +367,133 @@ impl Session<'_, '_> {
             suspect.before.iter().copied().filter(is_meant).collect()
         };
         let others: Vec<Test> = suspect.before.iter().copied().filter(|other| !setters.contains(other)).collect();
-        if self.violations(&[followed_by(&suspect.before, test)])?[0].is_none() {
+        if self.changes(test, std::slice::from_ref(&suspect.before), Way::Fresh)?[0] {
             return Ok(false);
         }
+        let way = if self.is_trusted(test) { Way::Quick } else { Way::Fresh };
         let fewest = minimise(others, |trials| {
             let lists: Vec<Vec<Test>> = trials.iter().map(|trial| with(trial)).collect();
-            self.first_that(test, &lists, true)
+            self.first_that(test, &lists, false, way)
         })?;
-        let polluters = with(&fewest);
-        let (schedule, counter) = (followed_by(&polluters, test), followed_by(setters, test));
-        let Some(verdict) = self.confirmed(&schedule, &counter, 2)? else { return Ok(false) };
-        self.add(test, Role::Victim, &polluters, schedule, counter, &verdict, Extras::default());
+        if fewest.is_empty() {
+            return Ok(false);
+        }
+        self.confirm_disturbed(test, &with(&fewest), setters)
+    }
+
+    /// Whether the polluters, who include the setters, keep the test as it is alone; if so, that is a finding.
+    pub(crate) fn confirm_disturbed(
+        &mut self,
+        test: Test,
+        polluters: &[Test],
+        setters: &[Test],
+    ) -> Result<bool, Stopped> {
+        let (schedule, counter) = (followed_by(polluters, test), followed_by(setters, test));
+        let both = [schedule.clone(), counter.clone(), schedule.clone(), counter.clone()];
+        let verdicts = self.last_verdicts(&both)?;
+        let is_shown =
+            |pair: &[Verdict]| Some(pair[0].status) == self.alone_status(test) && self.differs(test, pair[1].status);
+        if !verdicts.chunks(2).all(is_shown) {
+            return Ok(false);
+        }
+        self.add(test, Role::Victim, polluters, (schedule, &verdicts[0]), (counter, verdicts[1].status));
         Ok(true)
     }
 
-    fn setters_of(&mut self, test: Test) -> Result<Option<Vec<Test>>, Stopped> {
-        let evidence = self.evidence;
-        let earlier = |tests: BTreeSet<Test>| tests.into_iter().filter(|&other| other < test).collect::<Vec<Test>>();
-        let direct = self.likely_setters(test);
-        // The first alone: it is right most of the time.
-        let (first, rest) = direct.split_at(direct.len().min(1));
-        for some in std::iter::once(first).chain(rest.chunks(AT_ONCE)).take(MOST_SINGLES / AT_ONCE) {
-            let schedules: Vec<Vec<Test>> = some.iter().map(|&setter| vec![setter, test]).collect();
-            let violations = self.violations(&schedules)?;
-            if let Some(found) = violations.iter().position(Option::is_none) {
-                return Ok(Some(vec![some[found]]));
-            }
+    // ---- findings
+
+    /// After the list the test comes to something else than alone.
+    fn add_changed(&mut self, test: Test, list: &[Test], changed: &Verdict) {
+        let alone = self.alone[&test].clone();
+        let after = followed_by(list, test);
+        if alone.status < changed.status {
+            self.add(test, Role::Victim, list, (after, changed), (vec![test], alone.status));
+        } else {
+            self.add(test, Role::Brittle, list, (vec![test], &alone), (after, changed.status));
         }
-        let all_earlier: Vec<Test> = (0..test).collect();
-        let mut larger: Vec<Vec<Test>> =
-            vec![earlier(direct.iter().copied().collect()), earlier(evidence.closure(test)), all_earlier];
-        larger.retain(|list| !list.is_empty());
-        larger.dedup();
-        for list in larger {
-            if self.violations(&[followed_by(&list, test)])?[0].is_none() {
-                return self.fewest(test, list, false).map(Some);
-            }
-        }
-        Ok(None)
     }
 
-    /// The setters, one more test that writes what the brittle test reads, and that test.
-    fn disturbers(&self, test: Test, setters: &[Test]) -> Vec<Vec<Test>> {
-        let evidence = self.evidence;
-        evidence
-            .writers_of(test)
-            .into_iter()
-            .filter(|writer| !setters.contains(writer))
-            .map(|writer| followed_by(&followed_by(setters, writer), test))
-            .filter(|schedule| !splits_class(evidence, schedule))
-            .take(2 * MOST_SINGLES)
-            .collect()
-    }
-
-    /// Tests that undo what the setters did when they come between them and the brittle test.
-    fn find_disturbers(&mut self, test: Test, setters: &[Test]) -> Result<(), Stopped> {
-        let schedules = self.disturbers(test, setters);
-        let violations = self.violations(&schedules)?;
-        let suspicious: Vec<Vec<Test>> = schedules
-            .into_iter()
-            .zip(&violations)
-            .filter(|(_, violation)| violation.is_some())
-            .map(|(schedule, _)| schedule)
-            .collect();
-        let counter = followed_by(setters, test);
-        for schedule in suspicious {
-            let Some(verdict) = self.confirmed(&schedule, &counter, 2)? else { continue };
-            let polluters = &schedule[..schedule.len() - 1];
-            self.add(test, Role::Victim, polluters, schedule.clone(), counter.clone(), &verdict, Extras::default());
-        }
-        Ok(())
-    }
-
-    fn explain_victim(&mut self, suspect: &Suspect) -> Result<bool, Stopped> {
-        let test = suspect.test;
-        let found = match self.polluters_of(suspect)? {
-            found if found.is_empty() => return Ok(false),
-            found => found,
-        };
-        let mut is_found = false;
-        for polluters in found {
-            let schedule = followed_by(&polluters, test);
-            let Some(verdict) = self.confirmed(&schedule, &[test], 2)? else { continue };
-            if verdict.status == Status::Passed {
-                // It fails alone and in the original order, and here it does not: these are setters.
-                self.add(test, Role::Brittle, &polluters, schedule, vec![test], &verdict, Extras::default());
-                is_found = true;
-                continue;
-            }
-            let extras = Extras {
-                cleaners: self.cleaners_of(test, &polluters)?,
-                alternatives: self.alternatives_to(test, &polluters)?,
-            };
-            self.add(test, Role::Victim, &polluters, schedule, vec![test], &verdict, extras);
-            is_found = true;
-        }
-        Ok(is_found)
-    }
-
-    /// Sets of polluters, each of which is enough.
-    fn polluters_of(&mut self, suspect: &Suspect) -> Result<Vec<Vec<Test>>, Stopped> {
-        let (evidence, test) = (self.evidence, suspect.test);
-        let writers = evidence.writers_of(test);
-        let direct: Vec<Test> = suspect.before.iter().copied().filter(|other| writers.contains(other)).collect();
-        // What already harmed another test is tried first, then each writer alone, the last one first.
-        let mut trials: Vec<Vec<Test>> = Vec::new();
-        for finding in self.findings.iter().filter(|finding| finding.role == Role::Victim) {
-            let polluters: Vec<Test> = finding.polluters.iter().filter_map(|name| evidence.test(name)).collect();
-            if is_subsequence(&polluters, &suspect.before) && !trials.contains(&polluters) {
-                trials.push(polluters);
-            }
-        }
-        trials.extend(direct.iter().rev().take(MOST_SINGLES).map(|&writer| vec![writer]));
-        trials.dedup();
-        let schedules: Vec<Vec<Test>> = trials.iter().map(|before| followed_by(before, test)).collect();
-        let violations = self.violations(&schedules)?;
-        let mut enough: Vec<Vec<Test>> =
-            trials.into_iter().zip(violations).filter(|(_, v)| v.is_some()).map(|(trial, _)| trial).collect();
-        // A set is only minimal if no part of it is enough: what harmed another test may be more than harms this one,
-        // and a writer that put back what was there already is not known as one.
-        keep_smallest(&mut enough);
-        for set in enough.iter_mut().filter(|set| set.len() > 1) {
-            *set = self.fewest(test, std::mem::take(set), true)?;
-        }
-        // None is needed where the test fails by itself now and then.
-        enough.retain(|set| !set.is_empty());
-        keep_smallest(&mut enough);
-        if !enough.is_empty() {
-            return Ok(enough);
-        }
-        let mut wider: BTreeSet<Test> = writers.clone();
-        for &writer in &writers {
-            wider.extend(evidence.writers_of(writer));
-        }
-        let indirect: Vec<Test> = suspect.before.iter().copied().filter(|other| wider.contains(other)).collect();
-        let mut lists = vec![direct, indirect, suspect.before.clone()];
-        lists.retain(|list| list.len() > 1 || (list.len() == 1 && list == &suspect.before));
-        lists.dedup();
-        for list in lists {
-            if self.violations(&[followed_by(&list, test)])?[0].is_some() {
-                let polluters = self.fewest(test, list, true)?;
-                return Ok(if polluters.is_empty() { Vec::new() } else { vec![polluters] });
-            }
-        }
-        Ok(Vec::new())
-    }
-
-    /// The list with one of several polluters replaced by another that uses the same state.
-    fn alternatives_to(&mut self, test: Test, polluters: &[Test]) -> Result<Vec<Vec<Test>>, Stopped> {
-        let evidence = self.evidence;
-        let mut lists: Vec<Vec<Test>> = Vec::new();
-        if polluters.len() > 1 {
-            for (position, &polluter) in polluters.iter().enumerate() {
-                let mut others: Vec<Test> = (0..evidence.tests.len())
-                    .filter(|other| *other != test && !polluters.contains(other))
-                    .filter(|&other| evidence.likeness(polluter, other) > 0)
-                    .collect();
-                others.sort_by_cached_key(|&other| (std::cmp::Reverse(evidence.likeness(polluter, other)), other));
-                lists.extend(others.into_iter().take(MOST_ALTERNATIVES).map(|other| {
-                    let mut list = polluters.to_vec();
-                    list[position] = other;
-                    list
-                }));
-            }
-        }
-        lists.retain(|list| !splits_class(evidence, &followed_by(list, test)));
-        let schedules: Vec<Vec<Test>> = lists.iter().map(|list| followed_by(list, test)).collect();
-        let wanted = self.is_brittle(test);
-        let violations = self.violations(&schedules)?;
-        // Where the original order itself harms the test, what harms it is no violation.
-        Ok(lists.into_iter().zip(violations).filter(|(_, v)| v.is_some() != wanted).map(|(list, _)| list).collect())
-    }
-
-    fn cleaners_of(&mut self, test: Test, polluters: &[Test]) -> Result<Vec<Test>, Stopped> {
-        let evidence = self.evidence;
-        let polluted: BTreeSet<usize> =
-            polluters.iter().flat_map(|&polluter| evidence.writes[polluter].iter().copied()).collect();
-        // Those that write the polluted state itself come first.
-        let mut candidates: Vec<Test> = evidence.writers_of(test).into_iter().collect();
-        candidates.sort_by_key(|&writer| !evidence.writes[writer].iter().any(|group| polluted.contains(group)));
-        let schedules: Vec<Vec<Test>> = candidates
-            .into_iter()
-            .filter(|cleaner| *cleaner != test && !polluters.contains(cleaner))
-            .map(|cleaner| followed_by(&followed_by(polluters, cleaner), test))
-            .filter(|schedule| !splits_class(evidence, schedule))
-            .take(MOST_SINGLES)
-            .collect();
-        let violations = self.violations(&schedules)?;
-        let wanted = self.is_brittle(test);
-        let clean = schedules.iter().zip(violations).filter(|(_, violation)| violation.is_none() != wanted);
-        Ok(clean.map(|(schedule, _)| schedule[schedule.len() - 2]).collect())
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of one finding, at the one place that makes it")]
     fn add(
         &mut self,
         test: Test,
         role: Role,
         others: &[Test],
-        schedule: Vec<Test>,
-        counter_schedule: Vec<Test>,
-        violated: &Verdict,
-        extras: Extras,
+        (schedule, violated): (Vec<Test>, &Verdict),
+        (counter_schedule, counter): (Vec<Test>, Status),
     ) {
-        let evidence = self.evidence;
-        let names = |tests: &[Test]| tests.iter().map(|&test| evidence.tests[test].clone()).collect::<Vec<String>>();
-        let (setters, polluters) = match role {
-            Role::Brittle => (names(others), Vec::new()),
-            Role::Victim => (Vec::new(), names(others)),
-        };
-        let name = evidence.tests[test].clone();
-        let id = identify(role, &name, if role == Role::Brittle { &setters } else { &polluters });
+        let (name, others_named) = (self.evidence.tests[test].clone(), self.names(others));
+        let id = identify(&self.request.scope, role, &name, &others_named);
         if self.findings.iter().any(|finding| finding.id == id) {
             return;
         }
-        self.findings.push(Finding {
-            is_outside_heap: false,
+        let resources = self.evidence.channels(others, test);
+        let fields = resources.first().map(|channel| channel.field.clone()).into_iter().collect();
+        let (setters, polluters) =
+            if role == Role::Brittle { (others_named, Vec::new()) } else { (Vec::new(), others_named) };
+        let finding = Finding {
             id,
             test: name,
             role,
             setters,
             polluters,
-            alternatives: extras.alternatives.iter().map(|list| names(list)).collect(),
-            cleaners: names(&extras.cleaners),
-            resources: evidence.channels(others, test),
+            alternatives: Vec::new(),
+            cleaners: Vec::new(),
+            cause: Cause { certainty: Certainty::Likely, fields },
+            resources,
             outcome: Contrast {
                 reference: self.reference[test],
                 violated: violated.status,
+                counter,
                 message: violated.message.clone(),
             },
-            schedule: names(&schedule),
-            counter_schedule: names(&counter_schedule),
-        });
+            schedule: self.names(&schedule),
+            counter_schedule: self.names(&counter_schedule),
+        };
+        self.oracle.found(&finding);
+        self.findings.push(finding);
+    }
+
+    /// What tests come to alone in JVMs that are put back; where that differs from fresh JVMs, they are not trusted.
+    pub(crate) fn try_alone(&mut self, tests: BTreeSet<Test>) -> Result<(), Stopped> {
+        let unknown: Vec<Test> = tests.into_iter().filter(|test| !self.quick_alone.contains_key(test)).collect();
+        let trials: Vec<Trial> = unknown.iter().map(|&test| self.trial(&[], test)).collect();
+        let tried = self.try_all(&trials)?;
+        for (&test, tried) in unknown.iter().zip(tried) {
+            if let Some(status) = status_of(tried) {
+                self.quick_alone.insert(test, status);
+            }
+        }
+        let known: BTreeMap<Test, Status> = self.alone.iter().map(|(&test, verdict)| (test, verdict.status)).collect();
+        for (test, status) in known {
+            if self.quick_alone.get(&test).is_some_and(|&quick| quick != status) {
+                self.unfaithful.insert(test);
+            }
+        }
+        Ok(())
     }
 }
 
-/// Six digits that stay the same as long as the finding does.
-fn identify(role: Role, test: &str, others: &[String]) -> String {
+pub(crate) fn status_of(tried: Option<Tried>) -> Option<Status> {
+    match tried {
+        Some(Tried::Ended(verdict)) if verdict.status != Status::Missing => Some(verdict.status),
+        _ => None,
+    }
+}
+
+/// A brittle test that somebody harms who comes between it and its setters.
+pub(crate) fn is_of_disturbed(finding: &Finding) -> bool {
+    finding.role == Role::Victim && finding.counter_schedule.len() > 1
+}
+
+/// Sixteen digits that stay the same as long as the finding does.
+fn identify(scope: &str, role: Role, test: &str, others: &[String]) -> String {
     // FNV-1a.
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let text = format!("{role:?}\n{test}\n{}", others.join("\n"));
+    let text = format!("{scope}\n{role:?}\n{test}\n{}", others.join("\n"));
     for byte in text.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
-    format!("{:06x}", hash >> 40)
+    // FNV leaves its upper digits to the last bytes; people are shown the first ones.
+    hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("{:016x}", hash ^ (hash >> 29))
 }

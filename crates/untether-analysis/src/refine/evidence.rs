@@ -16,7 +16,7 @@ pub(crate) struct Group {
     pub(crate) readers: BTreeSet<Test>,
     /// Every writer found the slot empty and filled it: likely benign.
     pub(crate) is_lazy: bool,
-    /// The writers' classes put it back: only tests of the same class can see it.
+    /// The writers' classes put it back where all of their tests run: less likely to be seen by others.
     pub(crate) is_class_local: bool,
     /// Into the detection's resources.
     resources: Vec<usize>,
@@ -36,16 +36,6 @@ pub struct Evidence<'d> {
     pub(crate) writes: Vec<Vec<usize>>,
     /// Data sources of each test in the original order; true where more than lazy state flowed.
     pub(crate) sources: Vec<BTreeMap<Test, bool>>,
-}
-
-/// How unlikely a field is the cause: the program's own come first, then what programs set in the JDK, then the
-/// JDK's other state, which is mostly caches.
-fn remoteness(root: &str) -> usize {
-    match root {
-        _ if !is_jdk(root) => 0,
-        "java.lang.System.props" => 1,
-        _ => 2,
-    }
 }
 
 impl<'d> Evidence<'d> {
@@ -154,11 +144,6 @@ impl<'d> Evidence<'d> {
         }
     }
 
-    /// Whether what `writer` leaves in the group can reach `reader`.
-    pub(crate) fn reaches(&self, group: &Group, writer: Test, reader: Test) -> bool {
-        writer != reader && (!group.is_class_local || self.class(writer) == self.class(reader))
-    }
-
     /// How much of the state that either uses both use, in thousandths; tests of one class are twice as alike.
     pub(crate) fn likeness(&self, one: Test, other: Test) -> usize {
         let used = |test: Test| self.reads[test].iter().chain(&self.writes[test]).copied().collect::<BTreeSet<usize>>();
@@ -174,7 +159,7 @@ impl<'d> Evidence<'d> {
         let mut found = BTreeSet::new();
         for &group in &self.reads[reader] {
             let group = &self.groups[group];
-            found.extend(group.writers.iter().copied().filter(|&writer| self.reaches(group, writer, reader)));
+            found.extend(group.writers.iter().copied().filter(|&writer| writer != reader));
         }
         found
     }
@@ -204,15 +189,55 @@ impl<'d> Evidence<'d> {
         found
     }
 
+    /// How unlikely a field is the cause: the project's own come first, then what programs set in the JDK, then
+    /// libraries, then the JDK's other state, which is mostly caches.
+    pub(crate) fn remoteness(&self, field: &str) -> usize {
+        let class = field.rsplit_once('.').map_or(field, |(class, _)| class);
+        match field {
+            _ if self.detection.is_own(class) => 0,
+            "java.lang.System.props" | "java.lang.System.out" | "java.lang.System.err" => 1,
+            _ if field.starts_with("java.util.Locale.default") || field == "java.util.TimeZone.defaultTimeZone" => 1,
+            _ if !is_jdk(field) => 2,
+            _ => 3,
+        }
+    }
+
+    /// Tests that write a slot of the field.
+    pub(crate) fn writers_of_field(&self, field: &str) -> BTreeSet<Test> {
+        let has_field =
+            |group: &&Group| group.resources.iter().any(|&resource| self.detection.resources[resource].field == field);
+        self.groups.iter().filter(has_field).flat_map(|group| group.writers.iter().copied()).collect()
+    }
+
+    /// For each test that writes, the targets that read what it writes; likely pairs in the first list, then those
+    /// that meet in state which is filled lazily or put back.
+    pub(crate) fn candidate_pairs(&self, targets: &BTreeSet<Test>) -> [Vec<(Test, Test)>; 2] {
+        let count = self.tests.len();
+        let mut seen = vec![false; count * count];
+        let mut lists = [Vec::new(), Vec::new()];
+        for is_unlikely in [false, true] {
+            for group in self.groups.iter().filter(|group| (group.is_lazy || group.is_class_local) == is_unlikely) {
+                for &writer in &group.writers {
+                    for &reader in group.readers.intersection(targets).filter(|&&reader| reader != writer) {
+                        if !std::mem::replace(&mut seen[writer * count + reader], true) {
+                            lists[usize::from(is_unlikely)].push((writer, reader));
+                        }
+                    }
+                }
+            }
+        }
+        lists.iter_mut().for_each(|list| list.sort_unstable());
+        lists
+    }
+
     /// Where the writers and the reader touch each other, by name.
     pub fn channels_named(&self, writers: &[String], reader: &str) -> Vec<Channel> {
         let writers: Vec<Test> = writers.iter().filter_map(|name| self.test(name)).collect();
         self.test(reader).map(|reader| self.channels(&writers, reader)).unwrap_or_default()
     }
 
-    /// Where the two touch each other, nearest to the root first; with the stacks of the write and the read.
+    /// Where the two touch each other, likely causes first; with the stacks of the write and the read.
     pub(crate) fn channels(&self, writers: &[Test], reader: Test) -> Vec<Channel> {
-        const MOST: usize = 8;
         let units_of = |test: Test| {
             self.detection
                 .units
@@ -252,9 +277,13 @@ impl<'d> Evidence<'d> {
                     }
                     found.push(Channel {
                         name: named.name.clone(),
+                        field: named.field.clone(),
+                        path: named.path.clone(),
                         root: named.root.clone(),
                         labels,
                         writer: self.tests[writer].clone(),
+                        written_at: self.detection.own_line(self.detection.stack(write)).cloned(),
+                        read_at: self.detection.own_line(self.detection.stack(read.stack)).cloned(),
                         write: self.detection.stack(write).to_vec(),
                         read: self.detection.stack(read.stack).to_vec(),
                     });
@@ -262,16 +291,13 @@ impl<'d> Evidence<'d> {
             }
         }
         found.sort_by(|a, b| {
-            (a.labels.contains(Label::Lazy), remoteness(&a.root), a.name.len(), &a.name, &a.writer).cmp(&(
-                b.labels.contains(Label::Lazy),
-                remoteness(&b.root),
-                b.name.len(),
-                &b.name,
-                &b.writer,
-            ))
+            let key = |channel: &Channel| {
+                let is_lazy = channel.labels.contains(Label::Lazy);
+                (is_lazy, self.remoteness(&channel.field), channel.name.len())
+            };
+            key(a).cmp(&key(b)).then_with(|| (&a.name, &a.writer).cmp(&(&b.name, &b.writer)))
         });
         found.dedup_by(|a, b| a.name == b.name && a.writer == b.writer);
-        found.truncate(MOST);
         found
     }
 }

@@ -12,16 +12,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use crate::refine::evidence::{Evidence, Test};
 use crate::refine::strategy::{Search, as_class_runs, reversed};
 
-/// Of slots with more writers, each reader meets only some: what a thousand tests write and read alike, such as a
-/// default that each sets up for itself, hides nothing that a few of them would not show.
-fn writers_to_meet(writers: usize) -> usize {
-    match writers {
-        0..=48 => 12,
-        49..=200 => 4,
-        _ => 2,
-    }
-}
-
 /// Tests that read a slot and write it as well keep each other from being without a writer: of more than this many,
 /// only some are run so.
 const MOST_ALONE: usize = 24;
@@ -47,6 +37,15 @@ enum Round {
     Over,
 }
 
+/// Which rounds are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rounds {
+    /// Whole orders, and tests without what they read.
+    First,
+    /// What is left for fresh JVMs after pairs were tried otherwise, or were not.
+    Last { needs_pairs: bool },
+}
+
 pub(crate) struct Guided {
     round: Round,
     /// The readers that have not yet met the goal.
@@ -68,7 +67,7 @@ impl State<'_, '_> {
     /// Whose value `reader` finds.
     fn last_writer(&self, group: usize, reader: Test) -> Option<Test> {
         let writer = *self.last.get(&group)?;
-        self.evidence.reaches(&self.evidence.groups[group], writer, reader).then_some(writer)
+        (writer != reader).then_some(writer)
     }
 
     /// All whose values `reader` finds in state that is not lazy.
@@ -89,7 +88,7 @@ impl State<'_, '_> {
 }
 
 impl Guided {
-    pub(crate) fn new(evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Self {
+    pub(crate) fn new(evidence: &Evidence<'_>, targets: &BTreeSet<Test>, rounds: Rounds) -> Self {
         let mut open: BTreeMap<Goal, BTreeSet<Test>> = BTreeMap::new();
         let mut not_alone = BTreeSet::new();
         let mut pairs = BTreeSet::new();
@@ -107,16 +106,24 @@ impl Guided {
                     continue;
                 }
                 not_alone.insert(reader);
-                let writers: Vec<Test> =
-                    group.writers.iter().copied().filter(|&writer| evidence.reaches(group, writer, reader)).collect();
-                let step = writers.len().div_ceil(writers_to_meet(writers.len())).max(1);
-                for &writer in writers.iter().skip(reader % step).step_by(step) {
+                let writers: Vec<Test> = group.writers.iter().copied().filter(|&writer| writer != reader).collect();
+                for writer in writers {
                     open.entry((number, Some(writer))).or_default().insert(reader);
                     pairs.insert((writer, reader));
                 }
             }
         }
-        Guided { round: Round::WholeOrders, open, not_alone, pairs, without_source: without_source(evidence, targets) }
+        let needs_pairs = rounds == Rounds::Last { needs_pairs: true };
+        if !needs_pairs {
+            open.retain(|(_, writer), _| writer.is_none());
+            pairs.clear();
+        }
+        let round = match rounds {
+            Rounds::First => Round::WholeOrders,
+            Rounds::Last { needs_pairs: true } => Round::AfterWriters,
+            Rounds::Last { needs_pairs: false } => Round::WithoutSource,
+        };
+        Guided { round, open, not_alone, pairs, without_source: without_source(evidence, targets) }
     }
 
     /// Takes the goals that the schedule reaches off the list.
@@ -298,7 +305,7 @@ impl Guided {
                 vec![reversed(evidence, &order), within]
             }
             Round::Alone => self.packed(evidence, Self::alone, Round::BeforeWriters),
-            Round::BeforeWriters => self.packed(evidence, Self::before_writers, Round::AfterWriters),
+            Round::BeforeWriters => self.packed(evidence, Self::before_writers, Round::Over),
             Round::AfterWriters => self.packed(evidence, Self::after_writers, Round::WithoutSource),
             Round::WithoutSource => {
                 let count = self.without_source.len().min(AT_ONCE);

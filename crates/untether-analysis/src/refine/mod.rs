@@ -1,32 +1,50 @@
 //! From dependencies that might matter to those that do.
 //!
-//! Nothing here starts a JVM: a [`Strategy`] proposes schedules as data, an [`Oracle`] runs them, and what
-//! comes back is judged here. A test that comes to something else than in the original order is a suspect;
-//! [`diagnose`] finds out why and proves it.
+//! Nothing here starts a JVM: schedules and trials are proposed as data, an [`Oracle`] runs them, and what comes back
+//! is judged here. What a test comes to alone, in a fresh JVM, is what everything else is compared with: who comes to
+//! something worse after others is their victim, who comes to something better is brittle and they are its setters.
+//!
+//! Breadth first: all tests that differ somewhere, each with one list of tests that shows it ([`diagnose`]); then
+//! other lists, causes and cleaners ([`extras`], [`causes`]).
 
+mod causes;
 mod ddmin;
 mod diagnose;
 mod evidence;
+mod extras;
 mod guided;
 mod incremental;
+mod pairs;
 mod strategy;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+pub use causes::arrange;
 pub use evidence::Evidence;
 pub use incremental::{Fingerprinted, differing};
 pub use strategy::Strategy;
-use untether_model::{Finding, Observation, Schedule, Status, Verdict};
+use untether_model::{Coverage, Finding, Observation, Schedule, Status, Trial, Tried, Verdict};
 
 use crate::refine::evidence::Test;
 
-/// Runs schedules, each in a fresh JVM.
+/// Runs schedules and trials.
 pub trait Oracle {
-    /// One observation per schedule, in order. A schedule may be asked for several times: each is run.
+    /// One observation per schedule, in order, each from a fresh JVM. A schedule may be asked for several times: each
+    /// is run.
     fn run(&mut self, schedules: &[Schedule]) -> Result<Vec<Observation>, Stopped>;
+
+    /// What comes of each trial, quickly had in JVMs that are put back in between: a hint, not a proof. None where
+    /// it could not be tried.
+    fn try_all(&mut self, trials: &[Trial]) -> Result<Vec<Option<Tried>>, Stopped>;
+
+    /// These tests can be run, in this order, before trials, so that what happens only once in a JVM has happened.
+    fn warm_up(&mut self, tests: Vec<String>);
 
     /// What is being done, for people who wait.
     fn progress(&mut self, phase: Phase);
+
+    /// Something was found and proved; what more is known of it comes at the end.
+    fn found(&mut self, finding: &Finding);
 }
 
 /// Why an oracle runs no more.
@@ -47,8 +65,16 @@ pub enum Phase {
     Searching {
         left: usize,
     },
+    /// Pairs of tests still to be tried.
+    Pairs {
+        left: usize,
+    },
     /// Suspects still to be explained.
     Explaining {
+        left: usize,
+    },
+    /// Findings whose causes are still to be proven.
+    Causes {
         left: usize,
     },
 }
@@ -63,12 +89,10 @@ pub struct Refinement {
     pub unconfirmed: Vec<String>,
     /// What each test came to in the original order.
     pub reference: Vec<(String, Status)>,
+    pub coverage: Coverage,
     /// Why it ended early, if it did.
     pub stopped: Option<Stopped>,
 }
-
-/// Schedules of one batch in which a suspect is looked at.
-const MOST_WAYS: usize = 3;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -78,13 +102,16 @@ pub struct Request {
     pub reference_runs: usize,
     /// Only these tests are looked at as readers; all if absent.
     pub targets: Option<BTreeSet<String>>,
+    /// Tells the tests from those of equal names in other modules; part of what identifies a finding.
+    pub scope: String,
 }
 
-/// A test that came to something else, after these others.
+/// A test that came to something, after these others, that it does not come to otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Suspect {
     pub(crate) test: Test,
     pub(crate) before: Vec<Test>,
+    pub(crate) status: Status,
 }
 
 /// Looks for tests whose outcome depends on the order.
@@ -94,11 +121,14 @@ pub fn refine(evidence: &Evidence<'_>, request: &Request, oracle: &mut dyn Oracl
     // What turned out to vary by itself while something else about it was proved is not called order-dependent.
     let is_stable = |name: &str| evidence.test(name).is_none_or(|test| !session.unstable.contains(&test));
     session.findings.retain(|finding| is_stable(&finding.test));
+    let is_explained = |test: &Test| session.findings.iter().any(|finding| finding.test == evidence.tests[*test]);
+    let unconfirmed = session.unconfirmed.iter().filter(|test| !is_explained(test) && !session.unstable.contains(test));
     Refinement {
-        findings: session.findings,
         nondeterministic: session.unstable.iter().map(|&test| evidence.tests[test].clone()).collect(),
-        unconfirmed: session.unconfirmed.iter().map(|&test| evidence.tests[test].clone()).collect(),
+        unconfirmed: unconfirmed.map(|&test| evidence.tests[test].clone()).collect(),
+        findings: session.findings,
         reference: evidence.tests.iter().cloned().zip(session.reference).collect(),
+        coverage: session.coverage,
         stopped,
     }
 }
@@ -111,10 +141,17 @@ pub(crate) struct Session<'s, 'd> {
     pub(crate) unstable: BTreeSet<Test>,
     pub(crate) unconfirmed: BTreeSet<Test>,
     pub(crate) findings: Vec<Finding>,
-    /// What suspects came to by themselves.
+    pub(crate) coverage: Coverage,
+    /// What suspects came to by themselves, in fresh JVMs.
     pub(crate) alone: HashMap<Test, Verdict>,
-    /// Observations made ahead of their use, so that JVMs can run side by side.
-    ahead: HashMap<Vec<Test>, Vec<Vec<Verdict>>>,
+    /// The same, in JVMs that are put back.
+    pub(crate) quick_alone: HashMap<Test, Status>,
+    /// Tests that come to something else there than in fresh JVMs.
+    pub(crate) unfaithful: BTreeSet<Test>,
+    /// What pairs came to there, of those that were tried.
+    pub(crate) pairs: HashMap<(Test, Test), Status>,
+    /// Whether JVMs of this suite can be put back.
+    pub(crate) is_quick: bool,
 }
 
 impl<'s, 'd> Session<'s, 'd> {
@@ -127,54 +164,99 @@ impl<'s, 'd> Session<'s, 'd> {
             unstable: BTreeSet::new(),
             unconfirmed: BTreeSet::new(),
             findings: Vec::new(),
+            coverage: Coverage::default(),
             alone: HashMap::new(),
-            ahead: HashMap::new(),
+            quick_alone: HashMap::new(),
+            unfaithful: BTreeSet::new(),
+            pairs: HashMap::new(),
+            is_quick: true,
         }
     }
 
     fn run(&mut self) -> Result<(), Stopped> {
         self.oracle.progress(Phase::Reference);
         self.find_reference()?;
-        let mut strategy = self.request.strategy.start(self.evidence, &self.targets());
-        // Suspects are explained round by round: what is known then need not be searched for again.
+        let runnable: Vec<Test> = (0..self.reference.len()).filter(|&test| self.can_run(test)).collect();
+        self.oracle.warm_up(self.names(&runnable));
+        let targets = self.targets();
+        let searched = self.search(&targets);
+        // What was found is made the most of even where the search was cut short, as far as there is time.
+        let completed = match &searched {
+            Err(Stopped::Failed(_) | Stopped::NothingRan(_)) => Ok(()),
+            _ => self.complete(),
+        };
+        searched.and(completed)
+    }
+
+    fn search(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        if self.request.strategy != Strategy::Guided {
+            return self.search_listed(targets);
+        }
+        self.search_fresh(guided::Rounds::First, targets)?;
+        self.search_pairs(targets)?;
+        self.search_fresh(guided::Rounds::Last { needs_pairs: !self.is_quick }, targets)?;
+        self.search_fresh_pairs(targets)
+    }
+
+    /// Suspects are explained round by round: what is known then need not be searched for again.
+    fn search_fresh(&mut self, rounds: guided::Rounds, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        let mut search = guided::Guided::new(self.evidence, targets, rounds);
+        self.search_by(&mut search)
+    }
+
+    fn search_listed(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        let mut search = self.request.strategy.start(self.evidence, targets);
+        self.search_by(search.as_mut())
+    }
+
+    fn search_by(&mut self, search: &mut dyn strategy::Search) -> Result<(), Stopped> {
         loop {
-            let (mut proposed, left) = strategy.propose(self.evidence);
+            let (mut proposed, left) = search.propose(self.evidence);
             if proposed.is_empty() {
                 return Ok(());
             }
             self.oracle.progress(Phase::Searching { left });
             // A test that ends its JVM, or does not end, in any order would spoil each schedule.
             for schedule in &mut proposed {
-                schedule.retain(|&test| !matches!(self.reference[test], Status::Died | Status::TimedOut));
+                schedule.retain(|&test| self.can_run(test));
             }
             proposed.retain(|schedule| !schedule.is_empty());
             let observations = self.observe(&proposed)?;
-            let mut suspects: BTreeMap<Test, BTreeSet<(usize, Vec<Test>)>> = BTreeMap::new();
+            let mut suspects: BTreeMap<Test, BTreeSet<(usize, Vec<Test>, Status)>> = BTreeMap::new();
             for (schedule, verdicts) in proposed.iter().zip(&observations) {
                 for (position, &test) in schedule.iter().enumerate() {
-                    if self.is_suspicious(test, &verdicts[position]) {
+                    let status = verdicts[position].status;
+                    if self.is_suspicious(test, status) {
                         let before = schedule[..position].to_vec();
-                        suspects.entry(test).or_default().insert((position, before));
+                        suspects.entry(test).or_default().insert((position, before, status));
                     }
                 }
             }
             // The shortest ways to each suspect; what the first explains of the others is not looked at again.
+            const MOST_WAYS: usize = 3;
             let suspects: Vec<Suspect> = suspects
                 .into_iter()
                 .flat_map(|(test, ways)| {
-                    ways.into_iter().take(MOST_WAYS).map(move |(_, before)| Suspect { test, before })
+                    let ways = ways.into_iter().take(MOST_WAYS);
+                    ways.map(move |(_, before, status)| Suspect { test, before, status })
                 })
                 .collect();
             self.explain(suspects)?;
         }
     }
 
+    /// Whether schedules can go on after the test.
+    pub(crate) fn can_run(&self, test: Test) -> bool {
+        !matches!(self.reference[test], Status::Died | Status::TimedOut)
+    }
+
     fn targets(&self) -> BTreeSet<Test> {
-        let is_target = |test: &Test| {
-            !self.unstable.contains(test)
-                && self.request.targets.as_ref().is_none_or(|targets| targets.contains(&self.evidence.tests[*test]))
-        };
-        (0..self.evidence.tests.len()).filter(is_target).collect()
+        (0..self.evidence.tests.len()).filter(|&test| self.is_target(test)).collect()
+    }
+
+    pub(crate) fn is_target(&self, test: Test) -> bool {
+        !self.unstable.contains(&test)
+            && self.request.targets.as_ref().is_none_or(|targets| targets.contains(&self.evidence.tests[test]))
     }
 
     fn find_reference(&mut self) -> Result<(), Stopped> {
@@ -200,57 +282,25 @@ impl<'s, 'd> Session<'s, 'd> {
     }
 
     /// Whether the outcome is another than in the original order, of a test of which that means something.
-    pub(crate) fn is_violated(&self, test: Test, status: Status) -> bool {
-        status != self.reference[test] && status != Status::Missing && self.reference[test] != Status::Missing
-    }
-
-    fn is_suspicious(&self, test: Test, verdict: &Verdict) -> bool {
-        self.is_violated(test, verdict.status)
-            && !self.unstable.contains(&test)
+    fn is_suspicious(&self, test: Test, status: Status) -> bool {
+        status != self.reference[test]
+            && status != Status::Missing
+            && self.reference[test] != Status::Missing
             && !self.unconfirmed.contains(&test)
-            && self.request.targets.as_ref().is_none_or(|targets| targets.contains(&self.evidence.tests[test]))
+            && self.is_target(test)
     }
 
-    /// Runs the schedules; the verdicts of their tests.
+    /// Runs the schedules in fresh JVMs; the verdicts of their tests.
     pub(crate) fn observe(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Vec<Verdict>>, Stopped> {
-        let mut found: Vec<Option<Vec<Verdict>>> =
-            schedules.iter().map(|schedule| self.ahead.get_mut(schedule).and_then(Vec::pop)).collect();
-        let missing: Vec<Vec<Test>> =
-            schedules.iter().zip(&found).filter(|(_, known)| known.is_none()).map(|(s, _)| s.clone()).collect();
-        let mut fresh = self.ask(&missing)?.into_iter();
-        for slot in found.iter_mut().filter(|slot| slot.is_none()) {
-            *slot = fresh.next();
-        }
-        Ok(found.into_iter().flatten().collect())
-    }
-
-    /// Runs schedules that will be asked for one by one.
-    pub(crate) fn observe_ahead(&mut self, schedules: Vec<Vec<Test>>) -> Result<(), Stopped> {
-        let observations = self.ask(&schedules)?;
-        for (schedule, verdicts) in schedules.into_iter().zip(observations) {
-            self.ahead.entry(schedule).or_default().push(verdicts);
-        }
-        Ok(())
-    }
-
-    /// What the last test of a schedule that was run ahead came to.
-    pub(crate) fn ahead_of(&self, schedule: &[Test]) -> Option<&Verdict> {
-        self.ahead.get(schedule)?.last()?.last()
-    }
-
-    fn ask(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Vec<Verdict>>, Stopped> {
         if schedules.is_empty() {
             return Ok(Vec::new());
         }
-        let named: Vec<Schedule> = schedules
-            .iter()
-            .map(|tests| Schedule::new(tests.iter().map(|&test| self.evidence.tests[test].clone()).collect()))
-            .collect();
+        let named: Vec<Schedule> = schedules.iter().map(|tests| Schedule::new(self.names(tests))).collect();
         let observations = self.oracle.run(&named)?;
         Ok(observations.into_iter().map(|observation| observation.verdicts).collect())
     }
 
-    /// What the last test of each schedule came to.
+    /// What the last test of each schedule came to, in fresh JVMs.
     pub(crate) fn last_verdicts(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Verdict>, Stopped> {
         let observations = self.observe(schedules)?;
         observations
@@ -259,7 +309,24 @@ impl<'s, 'd> Session<'s, 'd> {
             .collect()
     }
 
-    pub(crate) fn explaining(&mut self, left: usize) {
-        self.oracle.progress(Phase::Explaining { left });
+    /// What trials came to, quickly; none of those that could not be run.
+    pub(crate) fn try_all(&mut self, trials: &[Trial]) -> Result<Vec<Option<Tried>>, Stopped> {
+        if trials.is_empty() {
+            return Ok(Vec::new());
+        }
+        if !self.is_quick {
+            return Ok(vec![None; trials.len()]);
+        }
+        let tried = self.oracle.try_all(trials)?;
+        self.is_quick = 2 * tried.iter().filter(|tried| tried.is_some()).count() >= tried.len();
+        Ok(tried)
+    }
+
+    pub(crate) fn names(&self, tests: &[Test]) -> Vec<String> {
+        tests.iter().map(|&test| self.evidence.tests[test].clone()).collect()
+    }
+
+    pub(crate) fn progress(&mut self, phase: Phase) {
+        self.oracle.progress(phase);
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use untether_model::class_of;
 
 use crate::refine::evidence::{Evidence, Test};
-use crate::refine::guided::Guided;
+use crate::refine::guided::{Guided, Rounds};
 
 /// How to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Strategy {
     pub(crate) fn start(&self, evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Box<dyn Search> {
         let all: Vec<Test> = (0..evidence.tests.len()).collect();
         match self {
-            Strategy::Guided => Box::new(Guided::new(evidence, targets)),
+            Strategy::Guided => Box::new(Guided::new(evidence, targets, Rounds::First)),
             Strategy::Pradet => Box::new(Listed::new(inversions(evidence, targets).into_iter(), 1)),
             Strategy::Reverse => Box::new(Listed::new(std::iter::once(reversed(evidence, &all)), 1)),
             Strategy::Isolate => {

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -186,4 +187,10 @@ pub fn java_files(folder: &Path) -> Vec<PathBuf> {
     }
     files.sort();
     files
+}
+
+/// The ids of the tests and classes in the JSON of `deps`, by their indices.
+pub fn party_ids(document: &serde_json::Value) -> BTreeMap<u64, String> {
+    let rows = ["tests", "classes"].iter().flat_map(|table| document[table].as_array().unwrap());
+    rows.map(|row| (row["index"].as_u64().unwrap(), row["id"].as_str().unwrap().to_owned())).collect()
 }

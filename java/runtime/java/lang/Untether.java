@@ -127,6 +127,21 @@ public final class Untether {
         }
     }
 
+    /** Some elements of an array are read by code that the compiler puts in the place of a method. */
+    @Hidden
+    public static void rangeRead(Object array, int from, int length) {
+        if (array != null && (U.getLong(array, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.rangeAccess(array, from, length, false);
+        }
+    }
+
+    @Hidden
+    public static void rangeWrite(Object array, int from, int length) {
+        if (array != null && (U.getLong(array, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.rangeAccess(array, from, length, true);
+        }
+    }
+
     /** Before {@link System#arraycopy}, with its arguments. */
     @Hidden
     public static void arrayCopy(Object from, int fromIndex, Object to, int toIndex, int length) {
@@ -194,6 +209,11 @@ public final class Untether {
         } else if (epoch != 0) {
             UntetherActors.hasNewThreads = true;
         }
+    }
+
+    /** What a worker asks of {@link UntetherUndo}, between class runs: the answer, empty where all went well. */
+    public static String obey(String command) {
+        return UntetherBoundary.obey(command);
     }
 
     @Hidden

@@ -20,6 +20,7 @@ final class UntetherActors {
     private static int[] parents = new int[1024];
     private static boolean[] tainted = new boolean[1024];
     private static boolean[] running = new boolean[1024];
+    private static String[] names = new String[1024];
     private static int last;
 
     private static int current;
@@ -31,6 +32,9 @@ final class UntetherActors {
 
     private static UntetherSlot[] classWritten = new UntetherSlot[256];
     private static int classWrittenCount;
+
+    /** Whether every write is looked at, so that the last one's stack is told. */
+    static boolean isThorough;
 
     /** Set when a thread was started: its thread-locals become a root when the segment ends. */
     static boolean hasNewThreads;
@@ -69,6 +73,7 @@ final class UntetherActors {
         }
         kinds[number] = (byte) kind;
         parents[number] = parent;
+        names[number] = kind == TEST ? null : name;
         UntetherTrace.actor(number, kind, parent, name, detail);
         return number;
     }
@@ -83,7 +88,10 @@ final class UntetherActors {
         System.arraycopy(tainted, 0, moreTainted, 0, tainted.length);
         boolean[] moreRunning = new boolean[length];
         System.arraycopy(running, 0, moreRunning, 0, running.length);
+        String[] moreNames = new String[length];
+        System.arraycopy(names, 0, moreNames, 0, names.length);
         kinds = moreKinds;
+        names = moreNames;
         parents = moreParents;
         tainted = moreTainted;
         running = moreRunning;
@@ -142,6 +150,12 @@ final class UntetherActors {
     // ---- accesses
 
     static void read(UntetherSlot slot) {
+        if (UntetherUndo.window != 0) {
+            if (initializers != null && kinds[actorOfThread()] == INITIALIZER) {
+                UntetherUndo.readByInitializer(slot);
+            }
+            return;
+        }
         int actor = actorOfThread();
         boolean isPending = slot.writeSegment == segment;
         int writer = isPending ? slot.pendingWriter : slot.writer;
@@ -162,7 +176,7 @@ final class UntetherActors {
                 tainted[actor] = true;
             }
         }
-        UntetherTrace.read(actor, slot, writer, stack, isPending ? slot.writeStack : 0);
+        UntetherTrace.read(actor, slot, writer, stack, isPending ? slot.writeStack : 0, slot.readEmpty);
     }
 
     /** Fields of one object are mostly read together: its first read in a segment stands for all. */
@@ -179,6 +193,9 @@ final class UntetherActors {
         int actor = actorOfThread();
         boolean isFirst = slot.writeSegment != segment;
         if (!isFirst && slot.pendingWriter == actor) {
+            if (isThorough) {
+                slot.writeStack = UntetherNative.captureStack();
+            }
             return;
         }
         Object object = slot.owner.get();
@@ -190,15 +207,18 @@ final class UntetherActors {
             settle(slot);
             nextEpoch();
         }
+        if (UntetherUndo.window != 0 && kinds[actor] != INITIALIZER) {
+            UntetherUndo.note(slot, object);
+        }
         Object saved = UntetherValues.saved(object, slot);
         long bits = UntetherValues.bits(object, slot);
-        int stack = kinds[actor] == OUTSIDE ? 0 : UntetherNative.captureStack();
+        int stack = kinds[actor] == OUTSIDE || UntetherUndo.window != 0 ? 0 : UntetherNative.captureStack();
         if (isFirst) {
             noteWritten(slot);
             slot.writeSegment = segment;
             slot.isLazy = slot.readSegment == segment && slot.readActor == actor && slot.readEmpty;
         }
-        if (slot.classRun != classRun && kinds[actor] != INITIALIZER) {
+        if (slot.classRun != classRun && kinds[actor] != INITIALIZER && UntetherUndo.window == 0) {
             noteClassWritten(slot);
             slot.classRun = classRun;
             slot.classOldWriter = slot.writer;
@@ -245,13 +265,53 @@ final class UntetherActors {
     /** A holder that was collected meanwhile can have no readers. */
     private static void settle(UntetherSlot slot) {
         Object object = slot.owner.get();
-        if (object != null
-                && !UntetherValues.isUnchanged(object, slot, slot.oldSaved, slot.oldBits)
-                && !UntetherValues.isPlumbing(object, slot)) {
-            slot.writer = slot.pendingWriter;
-            UntetherTrace.write(slot.pendingWriter, slot, slot.writeStack, slot.isLazy);
-            UntetherSharing.written(slot, object);
+        if (object == null || UntetherValues.isPlumbing(object, slot)) {
+            return;
         }
+        if (!UntetherValues.isUnchanged(object, slot, slot.oldSaved, slot.oldBits)) {
+            slot.writer = responsible(slot);
+            int flags = slot.isLazy ? UntetherTrace.LAZY : 0;
+            if (slot.writer != slot.pendingWriter) {
+                flags |= UntetherTrace.BY_INITIALIZER;
+                UntetherUndo.writtenByInitializer(slot);
+            }
+            UntetherTrace.write(slot.writer, slot, slot.writeStack, flags);
+            UntetherSharing.written(slot, object);
+        } else if (isUnit(slot.writer) && isUnit(slot.pendingWriter) && slot.writer != slot.pendingWriter) {
+            // It left what another test had left as well: in another order that would be its doing.
+            UntetherTrace.write(slot.pendingWriter, slot, slot.writeStack, UntetherTrace.UNCHANGED);
+        }
+    }
+
+    private static boolean isUnit(int actor) {
+        return kinds[actor] == TEST || kinds[actor] == CLASS;
+    }
+
+    static boolean isInitializer(int actor) {
+        return kinds[actor] == INITIALIZER;
+    }
+
+    /**
+     * Whose doing the slot's new value is. What an initializer writes outside of its own class is that of whoever
+     * triggered it, and of a test class's own initializer that of the class's fixtures; the JDK's initializers come to
+     * the same whoever triggers them.
+     */
+    private static int responsible(UntetherSlot slot) {
+        int writer = slot.pendingWriter;
+        boolean isOwn = slot.owner.isMirror && slot.owner.writer == writer;
+        if (kinds[writer] != INITIALIZER || isOwn || UntetherLayout.isOfJdk(names[writer])) {
+            return writer;
+        }
+        int at = parents[writer];
+        while (kinds[at] == INITIALIZER) {
+            at = parents[at];
+        }
+        for (int owner = at; owner != 0; owner = parents[owner]) {
+            if (kinds[owner] == CLASS && names[owner].equals(names[writer])) {
+                return owner;
+            }
+        }
+        return isUnit(at) ? at : writer;
     }
 
     /** Whether a value of {@code writer} is something that {@code actor} got from another. */

@@ -45,6 +45,11 @@ final class UntetherBoundary {
     private static String message;
     private static String trace;
     private static boolean hasSaidSequential;
+    private static boolean hasCheckedOrder;
+    private static boolean hasSaidWhole;
+
+    /** What Spock has made for the features of a specification to share, before it says that it starts. */
+    private static Object sharedInstance;
 
     private UntetherBoundary() {}
 
@@ -58,6 +63,7 @@ final class UntetherBoundary {
         if (!UntetherHandles.prepare()) {
             UntetherTrace.note("method-handles", "accesses through method handles are not watched on this JDK");
         }
+        UntetherActors.isThorough = UntetherNative.isThorough();
         isReady = true;
     }
 
@@ -79,6 +85,21 @@ final class UntetherBoundary {
             } finally {
                 UntetherLock.exit();
             }
+        }
+    }
+
+    static String obey(String command) {
+        if (!isReady || !UntetherLock.suspend()) {
+            return "this JVM is not watched";
+        }
+        try {
+            activate();
+            switchTo(outside);
+            return UntetherUndo.obey(command);
+        } catch (Throwable unexpected) {
+            return command + ": " + unexpected;
+        } finally {
+            UntetherLock.resume();
         }
     }
 
@@ -110,6 +131,7 @@ final class UntetherBoundary {
                 platformSkipped(first, (String) second);
                 break;
             case 5:
+                checkOrder(self);
                 classStarted(className(call(self, "getDescription")));
                 break;
             case 6:
@@ -134,6 +156,7 @@ final class UntetherBoundary {
                 skipped(idOf(first), "");
                 break;
             case 13:
+                checkOrder(self);
                 testStarted(junit3(first), "");
                 break;
             case 14:
@@ -144,7 +167,14 @@ final class UntetherBoundary {
                 failed(junit3(first), FAILED, (Throwable) second);
                 break;
             case 17:
-                instanceCreated(first);
+                java.util.List<?> instances = (java.util.List<?>) first;
+                instanceCreated(instances.get(instances.size() - 1));
+                break;
+            case 19:
+                sharedInstance = first;
+                break;
+            case 20:
+                testNgStarted();
                 break;
             default:
                 break;
@@ -154,97 +184,82 @@ final class UntetherBoundary {
     // ---- the JUnit Platform
 
     private static void platformNode(Object descriptor) throws Throwable {
-        if ((Boolean) call(descriptor, "isTest")) {
-            testStarted(platformId(descriptor), displayName(descriptor));
+        if (UntetherNames.isTest(descriptor)) {
+            platformTest(descriptor);
+        }
+    }
+
+    private static void platformTest(Object descriptor) throws Throwable {
+        if (openTest != null) {
+            return;
+        }
+        UntetherNames names = new UntetherNames(descriptor, null);
+        String selector = names.selector();
+        testStarted(names.test(), (String) call(descriptor, "getDisplayName"));
+        if (selector != null) {
+            select(names.method(), selector);
+        }
+        if (names.wholeEngine() != null && !hasSaidWhole) {
+            hasSaidWhole = true;
+            UntetherTrace.note("engine", names.wholeEngine()
+                    + " tells of its tests only while they run: 'untether refine' runs each of its classes as a whole");
+        }
+    }
+
+    /** Says by which unique id a test can be run again that has no class and method. */
+    private static void select(String test, String uniqueId) {
+        enter();
+        try {
+            UntetherTrace.selector(test, uniqueId);
+        } finally {
+            UntetherLock.exit();
         }
     }
 
     private static void platformStarted(Object descriptor) throws Throwable {
-        if ((Boolean) call(descriptor, "isTest")) {
-            testStarted(platformId(descriptor), displayName(descriptor));
+        if (UntetherNames.isTest(descriptor)) {
+            platformTest(descriptor);
         } else {
-            String name = platformClass(descriptor);
-            if (name != null) {
-                classStarted(name);
-            }
+            classStarted(platformClass(descriptor));
         }
     }
 
     private static void platformFinished(Object descriptor, Object result) throws Throwable {
         String outcome = call(result, "getStatus").toString();
-        Object thrown = optional(call(result, "getThrowable"));
+        Object thrown = ((java.util.Optional<?>) call(result, "getThrowable")).orElse(null);
         int code = outcome.equals("SUCCESSFUL") ? PASSED : outcome.equals("ABORTED") ? ABORTED : FAILED;
-        if ((Boolean) call(descriptor, "isTest")) {
-            String id = platformId(descriptor);
-            if (code != PASSED) {
-                failed(id, code, (Throwable) thrown);
-            }
-            testFinished(id);
+        boolean isTest = UntetherNames.isTest(descriptor);
+        String name = isTest ? new UntetherNames(descriptor, null).test() : platformClass(descriptor);
+        if (name == null) {
             return;
         }
-        String name = platformClass(descriptor);
-        if (name != null) {
-            if (code != PASSED) {
-                failed(name, code, (Throwable) thrown);
-            }
+        if (code != PASSED) {
+            failed(name, code, (Throwable) thrown);
+        }
+        if (isTest) {
+            testFinished(name);
+        } else {
             classFinished(name);
         }
     }
 
     private static void platformSkipped(Object descriptor, String reason) throws Throwable {
-        if ((Boolean) call(descriptor, "isTest")) {
-            skipped(platformId(descriptor), reason);
+        if (UntetherNames.isTest(descriptor)) {
+            skipped(new UntetherNames(descriptor, null).test(), reason);
         }
     }
 
-    private static String displayName(Object descriptor) throws Throwable {
-        return (String) call(descriptor, "getDisplayName");
-    }
-
-    /** The class that a container stands for; null for engines, methods and dynamic containers. */
+    /** The class or file that a container stands for; null for engines, methods and dynamic containers. */
     private static String platformClass(Object descriptor) throws Throwable {
-        Object source = optional(call(descriptor, "getSource"));
-        return isNamed(source, "ClassSource") ? (String) call(source, "getClassName") : null;
+        UntetherNames names = new UntetherNames(descriptor, null);
+        return names.isOwner() ? names.owner() : null;
     }
 
-    private static String platformId(Object descriptor) throws Throwable {
-        Object source = optional(call(descriptor, "getSource"));
-        String uniqueId = call(descriptor, "getUniqueId").toString();
-        if (uniqueId.startsWith("[engine:junit-vintage]")) {
-            String method = (String) call(descriptor, "getLegacyReportingName");
-            if (isNamed(source, "MethodSource") || isNamed(source, "ClassSource")) {
-                int parameters = method.indexOf('(');
-                method = parameters > 0 ? method.substring(0, parameters) : method;
-                return call(source, "getClassName") + "#" + method;
-            }
-        }
-        Object methodHolder = descriptor;
-        while (methodHolder != null && !isNamed(source, "MethodSource")) {
-            methodHolder = optional(call(methodHolder, "getParent"));
-            source = methodHolder == null ? null : optional(call(methodHolder, "getSource"));
-        }
-        if (source == null) {
-            return uniqueId;
-        }
-        StringBuilder id = new StringBuilder();
-        id.append(call(source, "getClassName")).append('#').append(call(source, "getMethodName"));
-        // Invocations of one method are numbered in the last segments: [test-template-invocation:#2].
-        int from = uniqueId.indexOf("/[test-template:");
-        from = from < 0 ? uniqueId.indexOf("/[test-factory:") : from;
-        for (int at = from < 0 ? -1 : uniqueId.indexOf(":#", from); at >= 0; at = uniqueId.indexOf(":#", at + 1)) {
-            int end = uniqueId.indexOf(']', at);
-            id.append('[').append(uniqueId, at + 2, end < 0 ? uniqueId.length() : end).append(']');
-        }
-        return id.toString();
-    }
-
-    /** Jupiter made a test instance: outside of a test it will serve several of them. */
-    private static void instanceCreated(Object instances) throws Throwable {
+    /** A test instance was made: outside of a test it will serve several of them. */
+    private static void instanceCreated(Object instance) {
         if (openTest != null || classRun == null || !isActive) {
             return;
         }
-        java.util.List<?> list = (java.util.List<?>) instances;
-        Object instance = list.get(list.size() - 1);
         String name = instance.getClass().getName() + ".this";
         enter();
         try {
@@ -277,6 +292,32 @@ final class UntetherBoundary {
         }
     }
 
+    /**
+     * JUnit before 4.11 takes methods as reflection lists them. The JVM lists them by where in memory their names happen
+     * to lie, which is another place in every JVM with other options, or with an agent.
+     */
+    private static void checkOrder(Object framework) {
+        if (hasCheckedOrder) {
+            return;
+        }
+        hasCheckedOrder = true;
+        try {
+            Class.forName("org.junit.internal.MethodSorter", false, framework.getClass().getClassLoader());
+        } catch (ClassNotFoundException old) {
+            UntetherTrace.note("order", "JUnit before 4.11 runs the methods of a class in the order of reflection");
+        }
+    }
+
+    /** TestNG's own runner; what an engine of the JUnit Platform runs with it is announced there. */
+    private static void testNgStarted() {
+        for (StackTraceElement caller : new Throwable().getStackTrace()) {
+            if (caller.getClassName().startsWith("org.junit.platform.")) {
+                return;
+            }
+        }
+        UntetherTrace.note("testng", "tests of TestNG are not watched");
+    }
+
     // ---- what the reports amount to
 
     private static void classStarted(String name) {
@@ -306,6 +347,10 @@ final class UntetherBoundary {
             }
         }
         classRun = new ClassRun(name, actor, classRun);
+        if (sharedInstance != null && sharedInstance.getClass().getName().equals(name)) {
+            instanceCreated(sharedInstance);
+        }
+        sharedInstance = null;
     }
 
     /** A null name closes the innermost class: the framework left it with an exception. */
@@ -333,6 +378,10 @@ final class UntetherBoundary {
             return;
         }
         activate();
+        if (UntetherUndo.isAnyDue()) {
+            switchTo(UntetherActors.current());
+            UntetherUndo.started(id);
+        }
         openTest = id;
         openThread = Thread.currentThread();
         status = PASSED;
@@ -512,14 +561,6 @@ final class UntetherBoundary {
     }
 
     // ---- reflection
-
-    private static boolean isNamed(Object object, String simpleName) {
-        return object != null && object.getClass().getName().endsWith("." + simpleName);
-    }
-
-    private static Object optional(Object maybe) {
-        return ((java.util.Optional<?>) maybe).orElse(null);
-    }
 
     private static Object field(Object object, String name) throws Throwable {
         Field field = object.getClass().getDeclaredField(name);

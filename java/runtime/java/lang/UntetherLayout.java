@@ -20,6 +20,9 @@ final class UntetherLayout extends WeakReference<Class<?>> {
 
     final boolean isArray;
 
+    /** Arrays and objects of the JDK: people name them by the field that leads to them. */
+    final boolean isTransparent;
+
     /** For arrays: the element type's first character. */
     final char elementType;
 
@@ -40,6 +43,7 @@ final class UntetherLayout extends WeakReference<Class<?>> {
         this.hash = hash;
         this.name = type.getName();
         this.isArray = type.isArray();
+        this.isTransparent = isArray || isOfJdk(name);
         Class<?> superclass = isArray ? null : type.getSuperclass();
         this.parent = superclass == null ? null : of(superclass);
         if (isArray) {
@@ -95,6 +99,11 @@ final class UntetherLayout extends WeakReference<Class<?>> {
         System.arraycopy(ownStatics, 0, followedStatics, 0, ownStaticCount);
     }
 
+    static boolean isOfJdk(String name) {
+        return name.startsWith("java.") || name.startsWith("javax.") || name.startsWith("jdk.")
+                || name.startsWith("sun.") || name.startsWith("com.sun.");
+    }
+
     /** Negative for names that do not survive the way through the agent: outside the basic plane. */
     private static long offsetOf(Class<?> type, String field) {
         try {
@@ -140,13 +149,18 @@ final class UntetherLayout extends WeakReference<Class<?>> {
     }
 
     String nameAt(long offset, boolean isStatic) {
+        UntetherLayout declaring = declaring(offset, isStatic);
+        return declaring == null ? "?" : declaring.names[declaring.indexOf(offset, isStatic)];
+    }
+
+    /** This class or the one above it that declares the field at this offset; null where there is none. */
+    UntetherLayout declaring(long offset, boolean isStatic) {
         for (UntetherLayout layout = this; layout != null; layout = isStatic ? null : layout.parent) {
-            int index = layout.indexOf(offset, isStatic);
-            if (index >= 0) {
-                return layout.names[index];
+            if (layout.indexOf(offset, isStatic) >= 0) {
+                return layout;
             }
         }
-        return "?";
+        return null;
     }
 
     /** Whether what the field at this offset refers to is followed. */

@@ -49,6 +49,9 @@ final class UntetherNative {
     /** Lowest and highest address of the calling thread's stack. */
     static native void stackBounds(long[] lowAndHigh);
 
+    /** Whether the last write of a slot is told, and not the first. */
+    static native boolean isThorough();
+
     /** Lets other threads of the system go first. */
     static native void yieldProcessor();
 }

@@ -35,6 +35,14 @@ final class UntetherObject extends WeakReference<Object> {
 
     int number;
 
+    /** The stretch in which a test made it reachable, as {@link UntetherUndo} numbers them; 0 for other objects. */
+    int madeIn;
+
+    /** The nearest field on the way from the root that is not one of the JDK's objects; null where there is none. */
+    UntetherLayout holder;
+    long holderPlace;
+    boolean isHeldByStatic;
+
     /** The stack of the first foreign read in a segment, and whose it was. */
     int readStack;
     int stackSegment;
@@ -57,6 +65,22 @@ final class UntetherObject extends WeakReference<Object> {
         this.layout = layout;
         this.isMirror = isMirror;
         this.rootName = rootName;
+        if (parent == null) {
+            return;
+        }
+        if (parent.isMirror || !parent.layout.isTransparent) {
+            this.holder = parent.layout;
+            this.holderPlace = parentPlace;
+            this.isHeldByStatic = parent.isMirror;
+        } else {
+            heldLike(parent);
+        }
+    }
+
+    void heldLike(UntetherObject other) {
+        holder = other.holder;
+        holderPlace = other.holderPlace;
+        isHeldByStatic = other.isHeldByStatic;
     }
 
     UntetherSlot slot(long place, char type) {

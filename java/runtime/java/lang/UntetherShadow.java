@@ -81,12 +81,13 @@ final class UntetherShadow {
             return;
         }
         int hash = UntetherHeader.existingHash(array);
-        if (hash == 0 || !array.getClass().isArray()
-                || (long) index + length > UntetherArrays.length(array)) {
+        if (hash == 0 || !array.getClass().isArray() || index >= UntetherArrays.length(array)) {
             return;
         }
+        // Copies may ask for more than there is.
+        int last = (int) Math.min((long) index + length, UntetherArrays.length(array)) - 1;
         int shift = chunkShift(array);
-        rangeSlow(array, hash, index >>> shift, (index + length - 1) >>> shift, !isWrite, isWrite);
+        rangeSlow(array, hash, index >>> shift, last >>> shift, !isWrite, isWrite);
     }
 
     @Hidden
@@ -196,7 +197,8 @@ final class UntetherShadow {
         if (!UntetherLock.isInside() && resolveStatic(field)) {
             staticSlow(field, isWrite);
         }
-        if (UntetherActors.ownsEpoch() && Untether.epoch == epoch && !UntetherLock.isInside()) {
+        if (UntetherActors.ownsEpoch() && Untether.epoch == epoch && !UntetherLock.isInside()
+                && !(isWrite && UntetherActors.isThorough)) {
             U.putInt((isWrite ? Untether.STATIC_WRITES : Untether.STATIC_READS) + ((long) field << 2), epoch);
         }
     }
@@ -338,7 +340,7 @@ final class UntetherShadow {
 
     private static void remember(UntetherObject shared, int hash, int key, boolean isWrite) {
         boolean isExact = shared == null ? !isHashTaken(hash) : !shared.isAmbiguous;
-        if (isExact && UntetherActors.ownsEpoch()) {
+        if (isExact && UntetherActors.ownsEpoch() && !(isWrite && UntetherActors.isThorough)) {
             U.putLong(address(hash, key, isWrite), tag(hash, key, Untether.epoch, isWrite));
         }
     }

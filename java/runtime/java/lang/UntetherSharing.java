@@ -14,6 +14,7 @@ final class UntetherSharing {
     private static int count;
     private static int writer;
     private static int stack;
+    private static int madeIn;
 
     private UntetherSharing() {}
 
@@ -63,7 +64,8 @@ final class UntetherSharing {
         if (!slot.isReference()) {
             return;
         }
-        begin(slot.pendingWriter, slot.writeStack);
+        begin(slot.writer, slot.writeStack);
+        madeIn = UntetherActors.isInitializer(slot.pendingWriter) ? 0 : UntetherUndo.window;
         if (owner.layout.isArray && !owner.isMirror) {
             int end = UntetherValues.chunkEnd(holder, slot);
             Object[] array = (Object[]) holder;
@@ -79,6 +81,7 @@ final class UntetherSharing {
     private static void begin(int by, int at) {
         writer = by;
         stack = at;
+        madeIn = 0;
         count = 0;
     }
 
@@ -97,6 +100,11 @@ final class UntetherSharing {
         hash = System.identityHashCode(object);
         UntetherObject shared =
                 new UntetherObject(object, hash, parent, place, writer, stack, layout, false, null);
+        shared.madeIn = madeIn;
+        UntetherObject local = UntetherFields.localOf(object);
+        if (local != null) {
+            shared.heldLike(local);
+        }
         UntetherShadow.insert(shared);
         push(shared, object);
     }

@@ -29,6 +29,12 @@ final class UntetherSlot {
     Object oldSaved;
     long oldBits;
 
+    /** The stretch in which {@link UntetherUndo} noted what stood here. */
+    int window;
+
+    /** Whether the trace knows which element of a collection this is. */
+    boolean isNamed;
+
     /** The class run in which {@link #classOldSaved} and its companions were noted. */
     int classRun;
     int classOldWriter;

@@ -15,6 +15,13 @@ final class UntetherTrace {
     static final int NOTE = 8;
     static final int STARTED = 9;
     static final int PROPERTY = 10;
+    static final int ELEMENT = 11;
+    static final int SELECTOR = 12;
+
+    /** How a slot was written: found empty and filled; left as another test had left it; by a class initializer. */
+    static final int LAZY = 1;
+    static final int UNCHANGED = 2;
+    static final int BY_INITIALIZER = 4;
 
     private static final int FLUSH_AT = 1 << 16;
 
@@ -65,6 +72,13 @@ final class UntetherTrace {
         end();
     }
 
+    static void selector(String test, String uniqueId) {
+        begin(SELECTOR);
+        string(test);
+        string(uniqueId);
+        end();
+    }
+
     /** May be called with or without the lock. */
     static void note(String kind, String text) {
         boolean hasEntered = UntetherLock.enterForced();
@@ -82,7 +96,7 @@ final class UntetherTrace {
     }
 
     /** {@code pendingStack} is that of the write, where its segment has not ended and it is not yet told. */
-    static void read(int actor, UntetherSlot slot, int writer, int stack, int pendingStack) {
+    static void read(int actor, UntetherSlot slot, int writer, int stack, int pendingStack, boolean isEmpty) {
         int number = numberOf(slot);
         begin(READ);
         integer(actor);
@@ -90,16 +104,21 @@ final class UntetherTrace {
         integer(writer);
         integer(stack);
         integer(pendingStack);
+        integer(isEmpty ? 1 : 0);
         end();
     }
 
-    static void write(int actor, UntetherSlot slot, int stack, boolean isLazy) {
+    static void write(int actor, UntetherSlot slot, int stack, int flags) {
+        if (UntetherUndo.window != 0) {
+            return;
+        }
         int number = numberOf(slot);
+        element(slot);
         begin(WRITE);
         integer(actor);
         integer(number);
         integer(stack);
-        integer(isLazy ? 1 : 0);
+        integer(flags);
         end();
     }
 
@@ -119,9 +138,29 @@ final class UntetherTrace {
             integer(slot.number);
             integer(object);
             place(slot.owner, slot.place);
+            string(UntetherFields.fieldOf(slot));
             end();
+            element(slot);
         }
         return slot.number;
+    }
+
+    /** Which element of a collection it is may only show once there is one. */
+    private static void element(UntetherSlot slot) {
+        if (slot.isNamed) {
+            return;
+        }
+        Object old = slot.oldSaved instanceof java.lang.ref.Reference
+                ? ((java.lang.ref.Reference<?>) slot.oldSaved).get()
+                : null;
+        String text = UntetherFields.elementOf(slot, old);
+        if (!text.isEmpty()) {
+            slot.isNamed = true;
+            begin(ELEMENT);
+            integer(slot.number);
+            string(text);
+            end();
+        }
     }
 
     private static int numberOf(UntetherObject object) {

@@ -34,6 +34,44 @@ final class UntetherValues {
         return shared != null ? shared : new WeakReference<Object>(value);
     }
 
+    /** The same, but a reference is the object itself. */
+    static Object strong(Object object, UntetherSlot slot) {
+        if (isChunk(object, slot)) {
+            return copy(object, slot);
+        }
+        return slot.isReference() ? U.getReference(object, offset(object, slot)) : null;
+    }
+
+    /** Stores what {@link #strong} and {@link #bits} gave. */
+    static void put(Object object, UntetherSlot slot, Object strong, long bits) {
+        if (isChunk(object, slot)) {
+            putChunk(object, slot, strong);
+            return;
+        }
+        long offset = offset(object, slot);
+        switch (slot.type) {
+            case 'J':
+            case 'D':
+                U.putLongVolatile(object, offset, bits);
+                break;
+            case 'I':
+            case 'F':
+                U.putIntVolatile(object, offset, (int) bits);
+                break;
+            case 'S':
+            case 'C':
+                U.putShortVolatile(object, offset, (short) bits);
+                break;
+            case 'B':
+            case 'Z':
+                U.putByteVolatile(object, offset, (byte) bits);
+                break;
+            default:
+                U.putReferenceVolatile(object, offset, strong);
+                break;
+        }
+    }
+
     static boolean isUnchanged(Object object, UntetherSlot slot, Object saved, long bits) {
         if (isChunk(object, slot)) {
             return isChunkUnchanged(object, slot, saved);
@@ -116,6 +154,18 @@ final class UntetherValues {
                     copy, UntetherArrays.base('B'), count * scale);
         }
         return copy;
+    }
+
+    private static void putChunk(Object array, UntetherSlot slot, Object saved) {
+        int start = chunkStart(array, slot);
+        int count = chunkEnd(array, slot) - start;
+        if (slot.isReference()) {
+            System.arraycopy(saved, 0, array, start, count);
+        } else {
+            long scale = UntetherArrays.scale(slot.type);
+            U.copyMemory(saved, UntetherArrays.base('B'),
+                    array, UntetherArrays.base(slot.type) + start * scale, count * scale);
+        }
     }
 
     private static boolean isChunkUnchanged(Object array, UntetherSlot slot, Object saved) {

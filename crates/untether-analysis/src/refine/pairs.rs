@@ -1,0 +1,161 @@
+//! Pairs of tests, one after the other as if nobody else were there: first those of which detection says that the
+//! second reads what the first writes, then, where there are not too many, all.
+//!
+//! What a test reads can depend on what it finds, so candidates alone are never the whole truth.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use untether_model::{Share, Status, Trial};
+
+use crate::refine::diagnose::status_of;
+use crate::refine::evidence::Test;
+use crate::refine::{Phase, Session, Stopped, Suspect};
+
+/// Trials that are asked for at once: after them, what they showed is explained.
+const AT_ONCE: usize = 4000;
+
+/// Suites of up to so many pairs are tried pair by pair; of larger ones, one pair of tests for each pair of classes.
+const MOST_PAIRS: usize = 40_000;
+
+/// Pairs that are run in JVMs of their own where JVMs cannot be put back.
+const MOST_FRESH_PAIRS: usize = 400;
+const FRESH_AT_ONCE: usize = 16;
+
+impl Session<'_, '_> {
+    pub(crate) fn search_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        let evidence = self.evidence;
+        let runnable = |list: Vec<(Test, Test)>, session: &Self| -> Vec<(Test, Test)> {
+            let can_run = |test| session.can_run(test) && session.reference[test] != Status::Missing;
+            list.into_iter().filter(|&(first, second)| can_run(first) && can_run(second)).collect()
+        };
+        let [likely, unlikely] = evidence.candidate_pairs(targets).map(|list| runnable(list, self));
+        self.coverage.candidates.all = likely.len() + unlikely.len();
+        self.try_alone(targets.iter().copied().filter(|&test| self.can_run(test)).collect())?;
+        self.suspect_alone(targets)?;
+        for list in [likely, unlikely] {
+            let share = self.cover_pairs(list)?;
+            self.coverage.candidates.tried += share;
+        }
+        let all: Vec<(Test, Test)> = (0..evidence.tests.len())
+            .flat_map(|first| targets.iter().map(move |&second| (first, second)))
+            .filter(|(first, second)| first != second)
+            .collect();
+        let all = runnable(all, self);
+        if all.len() <= MOST_PAIRS {
+            self.coverage.pairs = Share { tried: 0, all: all.len() };
+            self.coverage.pairs.tried = self.cover_pairs(all)?;
+            return Ok(());
+        }
+        self.coverage.pairs = Share { tried: self.pairs.len(), all: all.len() };
+        let of_classes = self.class_pairs(&all);
+        self.coverage.class_pairs = Share { tried: 0, all: of_classes.len() };
+        self.coverage.class_pairs.tried = self.cover_pairs(of_classes)?;
+        Ok(())
+    }
+
+    /// Candidates that could not be tried otherwise, each in a JVM of its own: packed schedules only show them in company.
+    pub(crate) fn search_fresh_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        let mut open: Vec<(Test, Test)> = Vec::new();
+        for list in self.evidence.candidate_pairs(targets) {
+            let is_open = |pair: &(Test, Test)| {
+                let is_tried = self.pairs.contains_key(pair) && self.is_trusted(pair.1);
+                !is_tried && self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing
+            };
+            open.extend(list.into_iter().filter(is_open));
+        }
+        open.truncate(MOST_FRESH_PAIRS);
+        for some in open.chunks(FRESH_AT_ONCE) {
+            self.progress(Phase::Pairs { left: open.len() });
+            let schedules: Vec<Vec<Test>> = some.iter().map(|&(first, second)| vec![first, second]).collect();
+            let verdicts = self.last_verdicts(&schedules)?;
+            let mut suspects = Vec::new();
+            for (&(first, test), verdict) in some.iter().zip(verdicts) {
+                if self.pairs.insert((first, test), verdict.status).is_none() {
+                    self.coverage.candidates.tried += 1;
+                    self.coverage.pairs.tried += 1;
+                }
+                let alone = self.alone.get(&test).map_or(self.reference[test], |alone| alone.status);
+                if verdict.status != alone && verdict.status != Status::Missing && self.is_target(test) {
+                    suspects.push(Suspect { test, before: vec![first], status: verdict.status });
+                }
+            }
+            self.explain(suspects)?;
+        }
+        Ok(())
+    }
+
+    /// Tests that come to something else alone than in the original order.
+    fn suspect_alone(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        let mut suspects = Vec::new();
+        for &test in targets {
+            let Some(&status) = self.quick_alone.get(&test) else { continue };
+            if status != self.reference[test] && self.reference[test] != Status::Missing {
+                suspects.push(Suspect { test, before: Vec::new(), status });
+            }
+        }
+        self.learn_alone(suspects.iter().map(|suspect| suspect.test).collect())?;
+        // Now that it is known what they come to in fresh JVMs, it shows who is not to be trusted.
+        self.try_alone(BTreeSet::new())?;
+        self.explain(suspects)
+    }
+
+    /// One pair of tests for each ordered pair of classes, where no pair of theirs was tried yet.
+    fn class_pairs(&self, all: &[(Test, Test)]) -> Vec<(Test, Test)> {
+        let classes = |&(first, second): &(Test, Test)| (self.evidence.class(first), self.evidence.class(second));
+        let mut seen: HashSet<(&str, &str)> = self.pairs.keys().map(classes).collect();
+        all.iter().filter(|pair| classes(pair).0 != classes(pair).1 && seen.insert(classes(pair))).copied().collect()
+    }
+
+    /// Tries the pairs that have not been and explains what they show; how many are known then.
+    fn cover_pairs(&mut self, pairs: Vec<(Test, Test)>) -> Result<usize, Stopped> {
+        let mut known = 0;
+        let mut left = pairs.len();
+        for some in pairs.chunks(AT_ONCE) {
+            self.progress(Phase::Pairs { left });
+            left -= some.len();
+            self.try_pairs(some.to_vec())?;
+            known += some.iter().filter(|pair| self.pairs.contains_key(pair)).count();
+            let mut suspects: BTreeMap<Test, Vec<Suspect>> = BTreeMap::new();
+            for &(first, test) in some {
+                let Some(&status) = self.pairs.get(&(first, test)) else { continue };
+                let is_changed = self.quick_alone.get(&test).is_some_and(|&alone| alone != status);
+                if is_changed && self.is_target(test) && !self.unfaithful.contains(&test) {
+                    suspects.entry(test).or_default().push(Suspect { test, before: vec![first], status });
+                }
+            }
+            self.explain_pairs(suspects)?;
+        }
+        Ok(known)
+    }
+
+    /// One pair of each test is enough for now; the others become alternatives of it.
+    fn explain_pairs(&mut self, suspects: BTreeMap<Test, Vec<Suspect>>) -> Result<(), Stopped> {
+        let new: Vec<Suspect> = suspects
+            .into_values()
+            .filter(|of_test| {
+                let name = &self.evidence.tests[of_test[0].test];
+                !self.findings.iter().any(|finding| &finding.test == name)
+            })
+            .flat_map(|of_test| {
+                const MOST_TRIED: usize = 3;
+                of_test.into_iter().take(MOST_TRIED)
+            })
+            .collect();
+        self.explain(new)
+    }
+
+    /// What the second of each pair comes to; remembered.
+    pub(crate) fn try_pairs(&mut self, mut pairs: Vec<(Test, Test)>) -> Result<(), Stopped> {
+        pairs.retain(|pair| !self.pairs.contains_key(pair));
+        // The same first tests stand together, and so do the classes of the second ones.
+        pairs.sort_by_key(|&(first, second)| (first, self.evidence.class(second), second));
+        let trials: Vec<Trial> = pairs.iter().map(|&(first, second)| self.trial(&[first], second)).collect();
+        let tried = self.try_all(&trials)?;
+        for (pair, tried) in pairs.into_iter().zip(tried) {
+            if let Some(status) = status_of(tried) {
+                self.pairs.insert(pair, status);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! What a person would believe and care about: the project's own state, touched by its own code, before what libraries
+//! keep for themselves.
+
+use std::collections::HashMap;
+
+use untether_model::{Dependency, Detection, Label, Labels, Resource, StackLine, is_jdk, is_test_framework};
+
+/// Where state lives, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Standing {
+    /// A field of the project's own classes.
+    Own,
+    /// Something that programs set in the JDK, set by the project's own code.
+    Setting,
+    /// A field of the project's own classes that was only filled or initialised: likely benign.
+    OwnHinted,
+    /// Anything else in libraries and the JDK.
+    Library,
+    LibraryHinted,
+}
+
+impl Standing {
+    pub(crate) fn is_own(self) -> bool {
+        self <= Standing::OwnHinted
+    }
+}
+
+/// Less is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Rank {
+    pub(crate) standing: Standing,
+    /// How many of write and read are not made by the project's own code, but by a library on its behalf.
+    pub(crate) detours: u8,
+    /// Whether a label says that another order would show something else, or it is too general to tell much.
+    pub(crate) is_qualified: bool,
+    path_length: usize,
+}
+
+/// Ranks dependencies of one JVM; what is known of a stack is kept.
+pub(crate) struct Ranker<'d> {
+    detection: &'d Detection,
+    stacks: HashMap<u32, Origin>,
+}
+
+/// Whose code a stack is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The project's own code, or the JDK at its direct request.
+    Own,
+    /// A library that own code called.
+    Called,
+    /// Own code is nowhere in it.
+    Foreign,
+}
+
+impl<'d> Ranker<'d> {
+    pub(crate) fn new(detection: &'d Detection) -> Self {
+        Ranker { detection, stacks: HashMap::new() }
+    }
+
+    pub(crate) fn rank(&mut self, dependency: &Dependency) -> Rank {
+        let resource = self.detection.resource(dependency.resource);
+        let (write, read) = (self.origin(dependency.write_stack), self.origin(dependency.read_stack));
+        // What a library sets while own code calls it, and what only libraries read, is the library's.
+        let is_meant = write == Origin::Own || (write == Origin::Called && read == Origin::Own);
+        let is_setting = is_program_setting(&resource.field) && is_meant;
+        let standing = match (is_own_field(self.detection, &resource.field), is_benign(dependency.labels)) {
+            (true, false) => Standing::Own,
+            (true, true) => Standing::OwnHinted,
+            (false, false) if is_setting => Standing::Setting,
+            (false, true) if is_setting => Standing::OwnHinted,
+            (false, false) => Standing::Library,
+            (false, true) => Standing::LibraryHinted,
+        };
+        Rank {
+            standing,
+            detours: u8::from(write != Origin::Own) + u8::from(read != Origin::Own),
+            is_qualified: dependency.labels.iter().any(|label| !is_hint(label)) || is_property_table(resource),
+            path_length: resource.path.len(),
+        }
+    }
+
+    fn origin(&mut self, stack: Option<u32>) -> Origin {
+        let Some(number) = stack else { return Origin::Foreign };
+        let detection = self.detection;
+        *self.stacks.entry(number).or_insert_with(|| {
+            let lines = detection.stack(stack);
+            let nearest = lines.iter().find(|line| !is_jdk(&line.class));
+            if nearest.is_some_and(|line| is_own_line(detection, line)) {
+                return Origin::Own;
+            }
+            if detection.own_line(lines).is_some() { Origin::Called } else { Origin::Foreign }
+        })
+    }
+}
+
+pub(crate) fn is_own_line(detection: &Detection, line: &StackLine) -> bool {
+    detection.is_own(&line.class) && !is_test_framework(&line.class)
+}
+
+fn is_own_field(detection: &Detection, field: &str) -> bool {
+    let class = field.rsplit_once('.').map_or(field, |(class, _)| class);
+    detection.is_own(class) && !is_test_framework(class)
+}
+
+/// The field behind system properties.
+const PROPERTIES: &str = "java.lang.System.props";
+
+/// One system property.
+pub(crate) fn is_property(resource: &Resource) -> bool {
+    resource.name.starts_with("property ")
+}
+
+/// The table of all system properties, not one of them.
+pub(crate) fn is_property_table(resource: &Resource) -> bool {
+    resource.field == PROPERTIES && !is_property(resource)
+}
+
+/// State of the JDK that is there for programs to set.
+fn is_program_setting(field: &str) -> bool {
+    field.starts_with("java.util.Locale.default")
+        || [
+            PROPERTIES,
+            "java.util.TimeZone.defaultTimeZone",
+            "java.lang.System.out",
+            "java.lang.System.err",
+            "java.lang.System.in",
+        ]
+        .contains(&field)
+}
+
+/// Labels that make a dependency likely harmless.
+fn is_hint(label: Label) -> bool {
+    matches!(label, Label::Lazy | Label::Initializer)
+}
+
+fn is_benign(labels: Labels) -> bool {
+    labels.iter().any(is_hint)
+}

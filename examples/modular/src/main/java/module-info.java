@@ -1,0 +1,4 @@
+/** A till; its tests are patched into this module. */
+module till {
+    exports till;
+}

@@ -1,0 +1,399 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+
+/**
+ * Old values of shared slots, so that they can be put back: all of them, or those of some fields only.
+ *
+ * <p>Saves nest. Each has a log of what stood in a slot before its first write since then, held strongly: what the
+ * program dropped meanwhile comes back with it. Writing a log back in reverse gives the world as it was, at a cost
+ * that depends on what was changed and not on what there is.
+ *
+ * <p>What class initializers write stays: a class cannot be made uninitialised. One that read what was written since
+ * the save would come out otherwise in a fresh JVM, and so would a program with threads that are still running:
+ * then the JVM is not restorable, and says why.
+ */
+final class UntetherUndo {
+    private static final Unsafe U = Untether.U;
+    private static final int DEEPEST = 8;
+
+    /** Names the stretch since the last save or undo; 0 while nothing is saved. */
+    static int window;
+
+    private static int lastWindow;
+    private static int depth;
+    private static final int[] starts = new int[DEEPEST];
+    private static final int[] windows = new int[DEEPEST];
+    private static Thread[] threads = {};
+
+    private static UntetherSlot[] slots = new UntetherSlot[1024];
+    private static Object[] values = new Object[1024];
+    private static long[] bits = new long[1024];
+    private static int[] writers = new int[1024];
+    /** Whether another thread than the worker's wrote: while it runs, that is not touched. */
+    private static boolean[] isForeign = new boolean[1024];
+    private static int count;
+    private static Thread worker;
+
+    private static String obstacle;
+
+    /** Whether the classes that tests need are initialised, so that the effects of initializers are part of the world. */
+    private static boolean isWarm;
+
+    /** Commands that wait for the start of a test, and that test. */
+    private static String[] dueTests = new String[16];
+    private static String[] dueCommands = new String[16];
+    private static int dueCount;
+
+    /** The answer to the last "fields". */
+    private static String told = "";
+
+    private UntetherUndo() {}
+
+    /**
+     * Obeys the worker, on a thread that is suspended and between two segments.
+     *
+     * <p>{@code again N}: the world as it was when N saves had been made; makes the Nth where it is not there yet.
+     * {@code revert FIELDS}: puts these fields back to the last save, {@code keep FIELDS}: all others. {@code fields}:
+     * notes which fields differ from the last save, {@code told}: says them. {@code at TEST COMMAND}, with a tab
+     * between: when that test starts. {@code warm}: what class initializers did until now, and threads that run, belong
+     * to the world of the first save. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
+     */
+    static String obey(String command) {
+        String rest = command.substring(command.indexOf(' ') + 1);
+        if (command.startsWith("again ")) {
+            dueCount = 0;
+            String running = depth == 0 ? "" : runningThread();
+            again(Integer.parseInt(rest));
+            return obstacle != null ? obstacle : running;
+        }
+        if (command.equals("warm")) {
+            again(1);
+            threads = UntetherNative.liveThreads();
+            obstacle = null;
+            isWarm = true;
+            return "";
+        }
+        if (command.startsWith("at ")) {
+            due(rest.substring(0, rest.indexOf('\t')), rest.substring(rest.indexOf('\t') + 1));
+            return "";
+        }
+        return command.equals("told") ? told : inner(command, rest);
+    }
+
+    /** What can also be done while a class runs. */
+    private static String inner(String command, String rest) {
+        if (command.startsWith("again ")) {
+            again(Integer.parseInt(rest));
+        } else if (command.startsWith("revert ")) {
+            revert(rest, true);
+        } else if (command.startsWith("keep ")) {
+            revert(rest, false);
+        } else if (command.equals("fields")) {
+            told = fields();
+        } else {
+            return "unknown: " + command;
+        }
+        return "";
+    }
+
+    private static void due(String test, String command) {
+        if (dueCount == dueTests.length) {
+            String[] tests = new String[dueCount * 2];
+            System.arraycopy(dueTests, 0, tests, 0, dueCount);
+            String[] commands = new String[dueCount * 2];
+            System.arraycopy(dueCommands, 0, commands, 0, dueCount);
+            dueTests = tests;
+            dueCommands = commands;
+        }
+        dueTests[dueCount] = test;
+        dueCommands[dueCount++] = command;
+    }
+
+    static boolean isAnyDue() {
+        return dueCount != 0;
+    }
+
+    /** Does what waited for this test, at its first invocation. */
+    static void started(String test) {
+        for (int i = 0; i < dueCount; i++) {
+            String name = dueTests[i];
+            if (name != null && test.startsWith(name)
+                    && (test.length() == name.length() || test.charAt(name.length()) == '[')) {
+                dueTests[i] = null;
+                inner(dueCommands[i], dueCommands[i].substring(dueCommands[i].indexOf(' ') + 1));
+            }
+        }
+    }
+
+    private static void again(int saves) {
+        while (depth > saves) {
+            undo(true);
+        }
+        if (depth == saves) {
+            undo(false);
+        } else {
+            save(depth == 0 ? UntetherNative.liveThreads() : threads);
+        }
+    }
+
+    private static void save(Thread[] alive) {
+        UntetherLock.enterSuspended();
+        try {
+            if (depth == DEEPEST) {
+                obstacle = "saved too often";
+                return;
+            }
+            threads = alive;
+            worker = depth == 0 ? Thread.currentThread() : worker;
+            starts[depth] = count;
+            window = ++lastWindow;
+            windows[depth++] = window;
+            UntetherActors.nextEpoch();
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    /** What running threads wrote is left to the save before, and so to the end of the class that started them. */
+    private static void undo(boolean isDropped) {
+        boolean hasThreads = depth > 1 && isAnyRunning();
+        UntetherLock.enterSuspended();
+        try {
+            int start = starts[depth - 1];
+            int end = count;
+            for (int i = end - 1; i >= start; i--) {
+                if (!hasThreads || !isForeign[i]) {
+                    restore(i);
+                    slots[i].writer = writers[i];
+                }
+            }
+            count = start;
+            for (int i = start; i < end; i++) {
+                if (hasThreads && isForeign[i]) {
+                    move(i, count++);
+                } else {
+                    slots[i] = null;
+                    values[i] = null;
+                }
+            }
+            starts[depth - 1] = count;
+            if (isDropped) {
+                depth--;
+            }
+            window = depth == 0 ? 0 : ++lastWindow;
+            if (depth > 0 && !isDropped) {
+                windows[depth - 1] = window;
+            }
+            UntetherActors.nextEpoch();
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    /** Puts the slots of the listed fields back, or those of all others, and leaves the rest as it is. */
+    private static void revert(String fields, boolean isListed) {
+        String[] wanted = split(fields);
+        boolean hasThreads = isAnyRunning();
+        UntetherLock.enterSuspended();
+        try {
+            int start = depth == 0 ? count : starts[depth - 1];
+            for (int i = count - 1; i >= start; i--) {
+                boolean isTouched = !hasThreads || !isForeign[i];
+                if (isTouched && contains(wanted, UntetherFields.fieldOf(slots[i])) == isListed) {
+                    restore(i);
+                }
+            }
+            UntetherActors.nextEpoch();
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    /** The fields that show another value than at the last save, each once, one per line. */
+    private static String fields() {
+        UntetherLock.enterSuspended();
+        try {
+            String[] found = new String[16];
+            int size = 0;
+            for (int i = depth == 0 ? count : starts[depth - 1]; i < count; i++) {
+                Object object = slots[i].owner.get();
+                if (object == null || isAsBefore(object, i)) {
+                    continue;
+                }
+                String field = UntetherFields.fieldOf(slots[i]);
+                if (contains(found, field)) {
+                    continue;
+                }
+                if (size == found.length) {
+                    String[] larger = new String[size * 2];
+                    System.arraycopy(found, 0, larger, 0, size);
+                    found = larger;
+                }
+                found[size++] = field;
+            }
+            StringBuilder text = new StringBuilder();
+            for (int i = 0; i < size; i++) {
+                text.append(found[i]).append('\n');
+            }
+            return text.toString();
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    private static boolean contains(String[] list, String text) {
+        for (String each : list) {
+            if (text.equals(each)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static String[] split(String text) {
+        int size = 1;
+        for (int at = text.indexOf(' '); at >= 0; at = text.indexOf(' ', at + 1)) {
+            size++;
+        }
+        String[] parts = new String[size];
+        int from = 0;
+        for (int i = 0; i < size; i++) {
+            int end = text.indexOf(' ', from);
+            end = end < 0 ? text.length() : end;
+            parts[i] = text.substring(from, end);
+            from = end + 1;
+        }
+        return parts;
+    }
+
+    // ---- what the runtime tells
+
+    /** The slot is about to be written. Call with the lock held. */
+    static void note(UntetherSlot slot, Object object) {
+        // What was made since is not there in the world that comes back.
+        if (slot.window == window || slot.owner.madeIn >= windows[depth - 1]) {
+            return;
+        }
+        slot.window = window;
+        if (count == slots.length) {
+            grow();
+        }
+        slots[count] = slot;
+        values[count] = UntetherValues.strong(object, slot);
+        bits[count] = UntetherValues.bits(object, slot);
+        isForeign[count] = Thread.currentThread() != worker;
+        writers[count++] = slot.writer;
+    }
+
+    private static void move(int from, int to) {
+        slots[to] = slots[from];
+        values[to] = values[from];
+        bits[to] = bits[from];
+        writers[to] = writers[from];
+        isForeign[to] = isForeign[from];
+        if (from != to) {
+            slots[from] = null;
+            values[from] = null;
+        }
+    }
+
+    /** An initializer wrote outside of its class, and would do so again in a fresh JVM. Call with the lock held. */
+    static void writtenByInitializer(UntetherSlot slot) {
+        if (isWarm && obstacle == null) {
+            obstacle = "a class initializer changed " + UntetherFields.fieldOf(slot);
+        }
+    }
+
+    /** An initializer reads the slot. Call with the lock held. */
+    static void readByInitializer(UntetherSlot slot) {
+        if (slot.window >= windows[0] && obstacle == null) {
+            obstacle = "a class initializer read " + UntetherFields.fieldOf(slot);
+        }
+    }
+
+    private static void grow() {
+        int length = count * 2;
+        UntetherSlot[] moreSlots = new UntetherSlot[length];
+        System.arraycopy(slots, 0, moreSlots, 0, count);
+        Object[] moreValues = new Object[length];
+        System.arraycopy(values, 0, moreValues, 0, count);
+        long[] moreBits = new long[length];
+        System.arraycopy(bits, 0, moreBits, 0, count);
+        int[] moreWriters = new int[length];
+        System.arraycopy(writers, 0, moreWriters, 0, count);
+        boolean[] moreForeign = new boolean[length];
+        System.arraycopy(isForeign, 0, moreForeign, 0, count);
+        isForeign = moreForeign;
+        slots = moreSlots;
+        values = moreValues;
+        bits = moreBits;
+        writers = moreWriters;
+    }
+
+    // ---- values
+
+    private static void restore(int entry) {
+        UntetherSlot slot = slots[entry];
+        Object object = slot.owner.get();
+        if (object != null) {
+            UntetherValues.put(object, slot, values[entry], bits[entry]);
+        }
+    }
+
+    private static boolean isAsBefore(Object object, int entry) {
+        UntetherSlot slot = slots[entry];
+        if (slot.isReference() && !UntetherValues.isChunk(object, slot)) {
+            return U.getReference(object, UntetherValues.offset(object, slot)) == values[entry];
+        }
+        return UntetherValues.isUnchanged(object, slot, values[entry], bits[entry]);
+    }
+
+    // ---- threads
+
+    /** The name of a thread that was started since the first save and does not end; empty where there is none. */
+    private static String runningThread() {
+        Thread[] alive = UntetherNative.liveThreads();
+        for (Thread thread : alive) {
+            if (isNew(thread) && !isHarmless(thread)) {
+                try {
+                    thread.join(200);
+                } catch (InterruptedException ignored) {
+                    Thread.currentThread().interrupt();
+                }
+                if (thread.isAlive()) {
+                    return "the thread " + thread.getName() + " is still running";
+                }
+            }
+        }
+        return "";
+    }
+
+    private static boolean isAnyRunning() {
+        for (Thread thread : UntetherNative.liveThreads()) {
+            if (isNew(thread) && !isHarmless(thread)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isNew(Thread thread) {
+        if (thread == Thread.currentThread()) {
+            return false;
+        }
+        for (Thread known : threads) {
+            if (known == thread) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The JDK's own helpers, which keep nothing of the program. */
+    private static boolean isHarmless(Thread thread) {
+        String type = thread.getClass().getName();
+        return type.startsWith("jdk.internal.") || type.equals("java.util.concurrent.ForkJoinWorkerThread")
+                && thread.getName().startsWith("ForkJoinPool.commonPool") || thread.getName().equals("process reaper");
+    }
+}
