@@ -66,7 +66,7 @@ impl<'s> Suite<'s> {
             directory: files.directory.clone(),
         };
         let results = files.directory.join("results.txt");
-        let mut command = worker_command(&request).map_err(|error| Failure::new(error.to_string()))?;
+        let mut command = worker_command(&request).map_err(|error| Failure::new(error.to_string()))?.into_command();
         command.arg(&results).current_dir(&files.work);
         let (end, usage) = measure(&mut command, &files.output, self.limit)?;
         let text = fs::read(&results).unwrap_or_default();

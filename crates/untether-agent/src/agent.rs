@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use untether_wire::AgentOptions;
+use untether_wire::{AgentOptions, Secrets};
 
 use crate::jvm::Jvmti;
 use crate::numbering::Numbers;
@@ -13,6 +13,7 @@ use crate::trace::Trace;
 pub(crate) struct Agent {
     pub(crate) jvmti: Jvmti,
     pub(crate) options: AgentOptions,
+    pub(crate) secrets: Secrets,
     pub(crate) trace: Trace,
     pub(crate) numbers: Mutex<Numbers>,
     pub(crate) shapes: Shapes,

@@ -7,13 +7,14 @@ use std::sync::OnceLock;
 
 use jvmti_bindings::sys::jni::{JNIEnv, JavaVM, jclass, jint, jobject, jthread};
 use jvmti_bindings::sys::jvmti::{self, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
-use untether_weave::{ProbeSets, Weaver};
-use untether_wire::{AgentOptions, Frame};
+use untether_weave::{ProbeSets, Weaver, boundary};
+use untether_wire::{AgentOptions, Frame, Secrets};
 
 use crate::agent::{self, Agent, lock};
 use crate::guard::guarded;
 use crate::jvm::Jvmti;
 use crate::launch;
+use crate::lifeline;
 use crate::numbering::{LoaderNumbers, MOST_STATICS};
 use crate::shapes::Shapes;
 use crate::trace::Trace;
@@ -25,38 +26,69 @@ const TABLE_BYTES: usize = 32 << 20;
 const CONSTANTS_OFFSET: usize = 8 << 20;
 const _: () = assert!(MOST_STATICS as usize * 4 <= 4 << 20);
 
-/// The agent cannot work in this JVM; it is not loaded, and the JVM ends at once.
-pub(crate) struct LoadError;
+/// The agent cannot work in this JVM, and why.
+struct LoadError(String);
 
-pub(crate) fn load(vm: *mut JavaVM, options_path: &str) -> Result<(), LoadError> {
-    let options = AgentOptions::read(Path::new(options_path)).map_err(|_| LoadError)?;
-    let trace = Trace::create(&options.trace_directory).map_err(|_| LoadError)?;
+/// Starts to watch this JVM, or notes why that is not possible and leaves it alone.
+pub(crate) fn load(vm: *mut JavaVM, options_path: &Path) {
+    let (options, trace) = match prepare(options_path) {
+        Ok(prepared) => prepared,
+        Err(LoadError(reason)) => {
+            // Whoever made the options file reads what is beside it; if nobody did, nobody is to be told.
+            if let Some(Ok(trace)) = options_path.parent().filter(|_| options_path.exists()).map(Trace::create) {
+                trace.note("unsupported", &reason);
+            }
+            return;
+        }
+    };
+    lifeline::hang_on(&options.trace_directory);
     let mut env: *mut c_void = ptr::null_mut();
     // SAFETY: `vm` was given by the JVM; on success `env` is a JVMTI environment.
     let status = unsafe { ((**vm).GetEnv)(vm, &mut env, jvmti::JVMTI_VERSION_11) };
     if status != 0 || env.is_null() {
         trace.note("unsupported", "this JVM offers no JVMTI 11");
-        return Err(LoadError);
+        return;
     }
-    let jvmti = Jvmti::new(env.cast::<jvmtiEnv>());
+    watch(Jvmti::new(env.cast::<jvmtiEnv>()), options, trace);
+}
+
+fn prepare(options_path: &Path) -> Result<(AgentOptions, Trace), LoadError> {
+    let options = AgentOptions::read(options_path).map_err(|error| LoadError(error.to_string()))?;
+    let folder = &options.trace_directory;
+    let trace = Trace::create(folder).map_err(|error| LoadError(format!("{}: {error}", folder.display())))?;
+    Ok((options, trace))
+}
+
+fn watch(jvmti: Jvmti, options: AgentOptions, trace: Trace) {
     let property = |name: &str| jvmti.system_property(name).unwrap_or_default();
-    let launched = launch::capture(property("java.vm.version"), &property("java.class.path"));
+    let secrets = Secrets::new(&options.secrets);
+    let (launched, withheld) = launch::capture(property("java.vm.version"), &property("java.class.path"), &secrets);
     let mut code = vec![property("java.class.path")];
     code.extend(untether_wire::module_entries(&launched.arguments));
     trace.frame(&Frame::Launch(launched));
+    withheld.iter().for_each(|frame| trace.frame(frame));
+    let Some(tables) = reserve_tables() else {
+        trace.note("unsupported", "there is no address space left for the agent's tables");
+        return;
+    };
     let agent = Agent {
         shapes: Shapes::new(&property("java.home"), code.join(":")),
         hash_shift: hash_shift(&property("java.vm.specification.version")),
-        tables: reserve_tables().ok_or(LoadError)?,
+        tables,
         jvmti,
         options,
+        secrets,
         trace,
         numbers: Default::default(),
         stacks: Default::default(),
         boundary_class: OnceLock::new(),
     };
-    let agent = agent::install(agent).ok_or(LoadError)?;
-    subscribe(agent)
+    // Set already where the library was given twice.
+    if let Some(agent) = agent::install(agent)
+        && !subscribe(agent)
+    {
+        agent.trace.note("unsupported", "this JVM cannot show classes to an agent before it is up");
+    }
 }
 
 /// The position of the identity hash in the header; the Java side checks it at start.
@@ -82,7 +114,7 @@ fn reserve_tables() -> Option<usize> {
     (address != libc::MAP_FAILED).then_some(address as usize)
 }
 
-fn subscribe(agent: &Agent) -> Result<(), LoadError> {
+fn subscribe(agent: &Agent) -> bool {
     let mut capabilities = jvmtiCapabilities::default();
     capabilities.set_can_generate_all_class_hook_events(true);
     capabilities.set_can_generate_early_class_hook_events(true);
@@ -95,7 +127,7 @@ fn subscribe(agent: &Agent) -> Result<(), LoadError> {
     callbacks.VMInit = Some(vm_init);
     callbacks.VMDeath = Some(vm_death);
     let jvmti = agent.jvmti;
-    let is_subscribed = jvmti.add_capabilities(&capabilities)
+    jvmti.add_capabilities(&capabilities)
         && jvmti.set_callbacks(&callbacks)
         && [
             jvmti::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
@@ -104,12 +136,7 @@ fn subscribe(agent: &Agent) -> Result<(), LoadError> {
             jvmti::JVMTI_EVENT_VM_DEATH,
         ]
         .into_iter()
-        .all(|event| jvmti.enable(event));
-    if is_subscribed {
-        return Ok(());
-    }
-    agent.trace.note("unsupported", "this JVM cannot show classes to an agent before it is up");
-    Err(LoadError)
+        .all(|event| jvmti.enable(event))
 }
 
 /// Defines the runtime in `java.lang` before any woven class can call it.
@@ -202,9 +229,13 @@ unsafe extern "system" fn class_file_load_hook(
         // SAFETY: the JVM gives `length` readable bytes for the time of this call.
         let bytes = unsafe { std::slice::from_raw_parts(data, length.max(0) as usize) };
         // SAFETY: the name is null or a NUL-terminated string.
-        let is_foundation =
-            !name.is_null() && unsafe { CStr::from_ptr(name) }.to_bytes() == untether_weave::foundation::CLASS;
-        let woven = if is_foundation { foundation(agent, bytes) } else { weave(agent, jni, loader, bytes) };
+        let name = if name.is_null() { &[] } else { unsafe { CStr::from_ptr(name) }.to_bytes() };
+        report_missing_hooks(agent, name, bytes);
+        let woven = if name == untether_weave::foundation::CLASS {
+            foundation(agent, bytes)
+        } else {
+            weave(agent, jni, loader, bytes)
+        };
         let Some(woven) = woven else { return };
         let Some(memory) = agent.jvmti.allocate(&woven) else { return };
         // SAFETY: both are out-parameters of the hook.
@@ -256,4 +287,18 @@ fn weave(agent: &Agent, jni: *mut JNIEnv, loader: jobject, bytes: &[u8]) -> Opti
         }
     }
     woven.bytes
+}
+
+/// A framework that does not have a method by which it is followed may run tests that nobody sees.
+fn report_missing_hooks(agent: &Agent, name: &[u8], bytes: &[u8]) {
+    for hook in boundary::missing_hooks(name, bytes) {
+        let class = hook.class.replace('/', ".");
+        agent.trace.note(
+            "framework",
+            &format!(
+                "{class} has no method {}{}: this version of the framework is not known, tests may have been missed",
+                hook.method, hook.descriptor
+            ),
+        );
+    }
 }

@@ -1,8 +1,10 @@
 //! Looks classes up on the class path before they are loaded, to learn which fields are final.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
@@ -95,10 +97,27 @@ fn named_by_manifest(path: &Path, archive: &mut ZipArchive<BufReader<File>>) -> 
     manifest_class_path(&manifest)
         .into_iter()
         .map(|location| match location.strip_prefix("file:") {
-            Some(absolute) => PathBuf::from(absolute.replace("%20", " ").replacen("///", "/", 1)),
-            None => folder.join(&location),
+            // file:/a/b and file:///a/b are the same.
+            Some(absolute) => decoded(absolute.strip_prefix("//").unwrap_or(absolute)),
+            None => folder.join(decoded(&location)),
         })
         .collect()
+}
+
+/// The path that a location means: `%C3%BC` are two bytes of its name. What is not so written stands for itself.
+fn decoded(location: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(location.len());
+    let mut rest = location.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let code = match (first, after) {
+            (b'%', &[high, low, ..]) => digit(high).zip(digit(low)).map(|(high, low)| (high * 16 + low) as u8),
+            _ => None,
+        };
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// The locations in `Class-Path`, whose lines are folded at 72 bytes.
@@ -109,4 +128,15 @@ fn manifest_class_path(manifest: &str) -> Vec<String> {
         .find_map(|line| line.strip_prefix("Class-Path:"))
         .map(|list| list.split_whitespace().map(str::to_owned).collect())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_are_decoded_byte_by_byte() {
+        assert_eq!(decoded("/home/k%C3%BCche/a%20b/100%25.jar"), Path::new("/home/küche/a b/100%.jar"));
+        assert_eq!(decoded("/odd%zz/%2"), Path::new("/odd%zz/%2"));
+    }
 }

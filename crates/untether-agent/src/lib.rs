@@ -11,6 +11,7 @@ mod guard;
 mod image;
 mod jvm;
 mod launch;
+mod lifeline;
 mod natives;
 mod numbering;
 mod preload;
@@ -18,29 +19,27 @@ mod shapes;
 mod stacks;
 mod trace;
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use jvmti_bindings::sys::jni::{JavaVM, jint};
 
 const JNI_OK: jint = 0;
-const JNI_ERR: jint = -1;
 
-/// The entry point that the JVM calls for `-agentpath`.
+/// The entry point that the JVM calls for `-agentpath`. Where the agent cannot work, it says so in the run's folder and
+/// the JVM runs on without being watched: a test run is worth more than knowing about it.
 ///
 /// # Safety
 /// Called by the JVM with a valid VM pointer and a NUL-terminated (or null) options string.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Agent_OnLoad(vm: *mut JavaVM, options: *const c_char, _reserved: *mut c_void) -> jint {
-    guard::guarded(JNI_ERR, || {
-        let options = if options.is_null() {
-            return JNI_ERR;
-        } else {
+    guard::guarded((), || {
+        if !options.is_null() {
             // SAFETY: not null, and the JVM promises a NUL-terminated string.
-            unsafe { CStr::from_ptr(options) }
-        };
-        match callbacks::load(vm, &options.to_string_lossy()) {
-            Ok(()) => JNI_OK,
-            Err(_) => JNI_ERR,
+            let options = unsafe { CStr::from_ptr(options) };
+            callbacks::load(vm, Path::new(OsStr::from_bytes(options.to_bytes())));
         }
-    })
+    });
+    JNI_OK
 }

@@ -18,7 +18,8 @@ unsafe extern "system" fn emit(jni: *mut JNIEnv, _class: jclass, frames: jbyteAr
         let mut bytes = vec![0u8; length.max(0) as usize];
         // SAFETY: the Java side passes an array of at least `length` bytes.
         unsafe { ((**jni).GetByteArrayRegion)(jni, frames, 0, length, bytes.as_mut_ptr().cast()) };
-        agent.trace.bytes(&bytes);
+        let told = untether_wire::with_properties(&bytes, |property| agent.secrets.frame(property));
+        agent.trace.bytes(told.as_ref().unwrap_or(&bytes));
     });
 }
 

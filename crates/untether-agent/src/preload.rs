@@ -6,7 +6,10 @@
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::ptr;
+
+use crate::lifeline;
 
 /// Names the agent library; set by `untether detect`.
 const AGENT: &str = "UNTETHER_AGENT";
@@ -16,14 +19,18 @@ const OPTIONS: &str = "UNTETHER_OPTIONS";
 const PRELOAD_BEFORE: &str = "UNTETHER_PRELOAD_BEFORE";
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Main classes and options of JVMs that run no tests themselves.
-const NOT_TESTS: &[&str] = &[
+/// Main classes of build tools: they run no tests themselves, and end with the build.
+const BUILD_TOOLS: &[&str] = &[
     "org.codehaus.plexus.classworlds.launcher.Launcher",
     "org.codehaus.classworlds.Launcher",
     "org.apache.maven.wrapper.MavenWrapperMain",
-    "org.gradle.launcher.daemon.bootstrap.GradleDaemon",
     "org.gradle.launcher.GradleMain",
     "org.gradle.wrapper.GradleWrapperMain",
+];
+
+/// Main classes and options of other JVMs that run no tests themselves.
+const NOT_TESTS: &[&str] = &[
+    "org.gradle.launcher.daemon.bootstrap.GradleDaemon",
     "-version",
     "--version",
     "-fullversion",
@@ -80,13 +87,18 @@ unsafe fn injected(argc: c_int, argv: *mut *mut c_char) -> Option<(c_int, *mut *
     let options = std::env::var_os(OPTIONS)?;
     // SAFETY: given by the caller.
     let arguments: Vec<*mut c_char> = unsafe { std::slice::from_raw_parts(argv, argc as usize) }.to_vec();
-    let is_excluded = arguments.iter().any(|&argument| {
-        // SAFETY: given by the caller.
-        let text = unsafe { CStr::from_ptr(argument) }.to_bytes();
-        NOT_TESTS.iter().any(|name| name.as_bytes() == text)
-            || text.starts_with(b"-agentpath:") && text.windows(14).any(|part| part == b"untether_agent")
-    });
-    if is_excluded || arguments.len() < 2 {
+    // SAFETY: given by the caller.
+    let texts = || arguments.iter().map(|&argument| unsafe { CStr::from_ptr(argument) }.to_bytes());
+    let is_one_of = |names: &[&str]| texts().any(|text| names.iter().any(|name| name.as_bytes() == text));
+    if is_one_of(BUILD_TOOLS) {
+        if let Some(directory) = Path::new(&options).parent() {
+            lifeline::hang_on(directory);
+        }
+        return None;
+    }
+    let is_watched =
+        |text: &[u8]| text.starts_with(b"-agentpath:") && text.windows(14).any(|part| part == b"untether_agent");
+    if is_one_of(NOT_TESTS) || texts().any(is_watched) || arguments.len() < 2 {
         return None;
     }
     let option = [b"-agentpath:", agent.as_bytes(), b"=", options.as_bytes()].concat();

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ impl Trace {
         let nanos =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos());
         let path = directory.join(format!("{}-{nanos}.trace", std::process::id()));
-        let mut file = OpenOptions::new().append(true).create_new(true).open(path)?;
+        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(&HEADER)?;
         Ok(Trace { file: Mutex::new(file), has_failed: AtomicBool::new(false) })
     }

@@ -19,7 +19,26 @@ pub struct Launch {
     /// The system properties when the first test class started: build tools set some inside the JVM.
     #[serde(default)]
     pub properties: Vec<(String, String)>,
+    /// What was there, but is not kept.
+    #[serde(default)]
+    pub withheld: Vec<Withheld>,
     /// The JUnit Platform's unique ids of tests that have no class and method.
     #[serde(default)]
     pub selectors: Vec<(String, String)>,
+}
+
+/// A value that is a secret: only its name is known.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Withheld {
+    pub kind: WithheldKind,
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WithheldKind {
+    Environment,
+    Property,
+    /// An option of the program; workers have no use for it.
+    Argument,
 }

@@ -1,6 +1,7 @@
 //! The nouns of untether, without I/O: what a watched JVM did ([`Trace`]) and what follows from it
 //! ([`Detection`]).
 
+mod content;
 mod detection;
 mod launch;
 mod names;
@@ -8,10 +9,11 @@ mod refinement;
 mod trace;
 mod verdict;
 
+pub use content::{ContentHash, ContentHasher};
 pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, Unit, UnitKind,
 };
-pub use launch::Launch;
+pub use launch::{Launch, Withheld, WithheldKind};
 pub use names::{class_of, is_jdk, is_test_framework, is_within, method_of, outermost, simple_name};
 pub use refinement::{
     Cause, Certainty, Channel, Contrast, Cost, Coverage, Finding, Observation, PutBack, Role, Schedule, Share, Trial,

@@ -103,7 +103,7 @@ fn classes_in_folder(root: &Path) -> io::Result<Vec<String>> {
 
 fn classes_in_jar(path: &Path) -> io::Result<Vec<String>> {
     let archive = ZipArchive::new(io::BufReader::new(File::open(path)?)).map_err(io::Error::other)?;
-    Ok(archive.file_names().filter_map(class_name).collect())
+    Ok(archive.file_names().filter_map(|name| class_name(&name.ok()?)).collect())
 }
 
 fn class_name(file: &str) -> Option<String> {

@@ -25,12 +25,15 @@ pub struct Config {
     pub ignore: Rules,
     pub opaque: Rules,
     pub immutable: Rules,
+    /// Names of environment variables, properties and options whose values are not kept.
+    pub secrets: Rules,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
     detect: Detect,
+    store: Store,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,6 +42,12 @@ struct Detect {
     ignore: Vec<String>,
     opaque: Vec<String>,
     immutable: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Store {
+    secrets: Vec<String>,
 }
 
 impl Config {
@@ -56,6 +65,7 @@ impl Config {
             ignore: join(defaults.detect.ignore, own.detect.ignore),
             opaque: join(defaults.detect.opaque, own.detect.opaque),
             immutable: join(defaults.detect.immutable, own.detect.immutable),
+            secrets: join(defaults.store.secrets, own.store.secrets),
         })
     }
 }
@@ -63,7 +73,7 @@ impl Config {
 fn parse(text: &str, path: &Path) -> Result<File, ConfigError> {
     let invalid = |message: String| ConfigError::Invalid { path: path.to_path_buf(), message };
     let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
-    let bad = [&file.detect.ignore, &file.detect.opaque, &file.detect.immutable]
+    let bad = [&file.detect.ignore, &file.detect.opaque, &file.detect.immutable, &file.store.secrets]
         .into_iter()
         .flatten()
         .find(|pattern| pattern.contains(['\n', '\r']))

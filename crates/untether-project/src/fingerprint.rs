@@ -4,17 +4,16 @@
 //! others, as far as they lie in folders of the class path; and every jar and every other file, whoever uses
 //! them. Classes that are only named in strings are not seen.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use untether_classfile::ClassFile;
+use untether_model::{ContentHash, ContentHasher};
 
 #[derive(Debug, Default)]
 struct Node {
-    hash: u64,
+    hash: ContentHash,
     uses: Vec<String>,
 }
 
@@ -23,27 +22,27 @@ struct Node {
 pub struct Fingerprints {
     classes: HashMap<String, Node>,
     /// Of jars and of files that are no classes.
-    rest: u64,
+    rest: ContentHash,
 }
 
 impl Fingerprints {
     /// Reads the class path. What cannot be read is left out.
     pub fn read(class_path: &[String]) -> Self {
         let mut fingerprints = Fingerprints::default();
-        let mut rest = DefaultHasher::new();
+        let mut rest = ContentHasher::default();
         for entry in class_path {
             let path = Path::new(entry);
             if path.is_dir() {
                 fingerprints.add_folder(path, &mut rest);
             } else if let Ok(bytes) = fs::read(path) {
-                (path.file_name(), hash(&bytes)).hash(&mut rest);
+                add(&mut rest, path.file_name().map(Path::new), &bytes);
             }
         }
         fingerprints.rest = rest.finish();
         fingerprints
     }
 
-    fn add_folder(&mut self, root: &Path, rest: &mut DefaultHasher) {
+    fn add_folder(&mut self, root: &Path, rest: &mut ContentHasher) {
         let mut folders = vec![root.to_path_buf()];
         while let Some(folder) = folders.pop() {
             let mut paths: Vec<PathBuf> =
@@ -56,9 +55,9 @@ impl Fingerprints {
                     match ClassFile::parse(&bytes).ok().and_then(|class| Some((name(class.name().ok()?), class))) {
                         Some((own, class)) => {
                             let uses = class.pool.class_names().map(name).chain(described(&class)).collect();
-                            self.classes.entry(own).or_insert(Node { hash: hash(&bytes), uses });
+                            self.classes.entry(own).or_insert(Node { hash: ContentHash::of(&bytes), uses });
                         }
-                        None => (path.strip_prefix(root).ok(), hash(&bytes)).hash(rest),
+                        None => add(rest, path.strip_prefix(root).ok(), &bytes),
                     }
                 }
             }
@@ -81,19 +80,19 @@ impl Fingerprints {
                 pending.extend(node.uses.iter().map(String::as_str));
             }
         }
-        let mut hasher = DefaultHasher::new();
-        self.rest.hash(&mut hasher);
+        let mut hasher = ContentHasher::default();
+        hasher.hash(self.rest);
         for name in reached {
-            (name, self.classes[name].hash).hash(&mut hasher);
+            hasher.text(name);
+            hasher.hash(self.classes[name].hash);
         }
-        format!("{:016x}", hasher.finish())
+        hasher.finish().to_string()
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
+fn add(rest: &mut ContentHasher, name: Option<&Path>, content: &[u8]) {
+    rest.bytes(name.unwrap_or(Path::new("")).as_os_str().as_encoded_bytes());
+    rest.hash(ContentHash::of(content));
 }
 
 /// Classes in descriptors: of fields, of methods, and of annotations, which appear nowhere else.

@@ -1,12 +1,14 @@
 //! Starting JVMs like one that was captured, without its build tool.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use untether_model::{Launch, Schedule};
-use untether_wire::{ends_options, module_entries, takes_value};
+use untether_model::{Launch, Schedule, Withheld, WithheldKind};
+use untether_wire::{ends_options, module_entries, normalised, takes_value};
 
+use crate::command::JvmCommand;
 use crate::error::RunnerError;
 use crate::worker::write_jar;
 
@@ -61,6 +63,8 @@ const COMMON_FOLDER: &str = "/tmp";
 pub struct WorkerContext {
     java: PathBuf,
     options: Vec<String>,
+    /// Options whose values are not kept: they decide nothing that is remembered.
+    secret_options: Vec<String>,
     class_path: Vec<String>,
     directory: PathBuf,
     environment: Vec<(String, String)>,
@@ -91,9 +95,13 @@ impl WorkerContext {
         if let Some(file) = options.iter().find(|option| option.starts_with('@')) {
             return Err(RunnerError::ArgumentFile { file: file.clone() });
         }
+        let is_withheld = |option: &str| {
+            let name = option.strip_prefix("-D").and_then(|rest| rest.split_once('=')).map(|(name, _)| name);
+            name.is_some_and(|name| withheld(launch, WithheldKind::Property).any(|withheld| withheld.name == name))
+        };
         options.retain(|option| {
             let is_coverage = option.starts_with("-javaagent:") && option.contains("jacoco");
-            !is_coverage && !SINGULAR.iter().any(|prefix| option.starts_with(prefix))
+            !is_coverage && !is_withheld(option) && !SINGULAR.iter().any(|prefix| option.starts_with(prefix))
         });
         let has_assertions =
             launch.properties.iter().any(|(name, value)| name == "untether.assertions" && value == "true");
@@ -116,15 +124,33 @@ impl WorkerContext {
                 options.push(format!("-D{name}={value}"));
             }
         }
+        // What was withheld from the store may be known here, to whoever starts us.
+        let known = |name: &str| std::env::var(name).or_else(|_| std::env::var(normalised(name))).ok();
+        let secret_options = withheld(launch, WithheldKind::Property)
+            .filter_map(|property| Some(format!("-D{}={}", property.name, known(&property.name)?)))
+            .collect();
+        let secrets = withheld(launch, WithheldKind::Environment)
+            .filter_map(|variable| Some((variable.name.clone(), std::env::var(&variable.name).ok()?)));
         let environment = launch
             .environment
             .iter()
             .filter(|(name, _)| !name.starts_with("UNTETHER_") && name != "LD_PRELOAD")
             .cloned()
+            .chain(secrets)
             .collect();
         let class_path = launch.class_path.clone();
         let selectors = launch.selectors.iter().cloned().collect();
-        Ok(WorkerContext { java, options, class_path, directory, environment, jar, selectors, has_common_folder })
+        Ok(WorkerContext {
+            java,
+            options,
+            secret_options,
+            class_path,
+            directory,
+            environment,
+            jar,
+            selectors,
+            has_common_folder,
+        })
     }
 
     /// The folders and jars that classes come from: those of the class path and of the module path.
@@ -154,33 +180,39 @@ impl WorkerContext {
     }
 
     /// A JVM that runs the schedule, for being watched.
-    pub fn watchable(&self, schedule: &Schedule, scratch: &Path) -> Result<Command, RunnerError> {
+    pub fn watchable(&self, schedule: &Schedule, scratch: &Path) -> Result<JvmCommand, RunnerError> {
         let plan = scratch.join("watched-plan");
         std::fs::write(&plan, self.plan(&schedule.tests))
             .map_err(|source| RunnerError::CannotWrite { path: plan.clone(), source })?;
-        self.command(
-            &plan.display().to_string(),
-            &scratch.join("watched-results"),
-            &scratch.join("watched-temporary"),
-            None,
-        )
+        self.jvm(&plan, &scratch.join("watched-results"), &scratch.join("watched-temporary"))
     }
 
     /// A JVM that runs the plan, writes results, and keeps temporary files to itself. What the tests print goes
     /// nowhere.
     pub(crate) fn command(
         &self,
-        plan: &str,
+        plan: impl Into<OsString>,
         results: &Path,
         temporary: &Path,
-        agent: Option<&str>,
+        agent: Option<OsString>,
     ) -> Result<Command, RunnerError> {
-        let mut command = Command::new(&self.java);
-        command.args(agent).args(&self.options);
+        let jvm = self.jvm(plan, results, temporary)?;
+        let jvm = match agent {
+            Some(agent) => jvm.with_option(agent),
+            None => jvm,
+        };
+        let mut command = jvm.into_command();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(command)
+    }
+
+    fn jvm(&self, plan: impl Into<OsString>, results: &Path, temporary: &Path) -> Result<JvmCommand, RunnerError> {
+        let mut arguments: Vec<OsString> =
+            self.options.iter().chain(&self.secret_options).map(OsString::from).collect();
         if self.has_common_folder {
             std::fs::create_dir_all(temporary)
                 .map_err(|source| RunnerError::CannotWrite { path: temporary.to_path_buf(), source })?;
-            command.arg(format!("-D{TEMPORARY}={}", temporary.display()));
+            arguments.push(format!("-D{TEMPORARY}={}", temporary.display()).into());
         }
         if !self
             .options
@@ -188,23 +220,29 @@ impl WorkerContext {
             .any(|option| option.starts_with("-XX:TieredStopAtLevel") || option == "-XX:-TieredCompilation")
         {
             // Probes are short: the optimising compiler would cost more than it saves.
-            command.arg("-XX:TieredStopAtLevel=1");
+            arguments.push("-XX:TieredStopAtLevel=1".into());
         }
-        command
-            .arg(format!("-Xbootclasspath/a:{}", self.jar.display()))
-            .arg("-cp")
-            .arg(self.class_path.join(":"))
-            .arg("untether.Worker")
-            .arg(plan)
-            .arg(results)
-            .current_dir(&self.directory)
-            .env_clear()
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        Ok(command)
+        arguments.extend([
+            format!("-Xbootclasspath/a:{}", self.jar.display()).into(),
+            "-cp".into(),
+            self.class_path.join(":").into(),
+            "untether.Worker".into(),
+            plan.into(),
+            results.into(),
+            // The worker does not outlive us.
+            std::process::id().to_string().into(),
+        ]);
+        Ok(JvmCommand {
+            java: self.java.clone(),
+            arguments,
+            directory: Some(self.directory.clone()),
+            environment: Some(self.environment.clone()),
+        })
     }
+}
+
+fn withheld(launch: &Launch, kind: WithheldKind) -> impl Iterator<Item = &Withheld> {
+    launch.withheld.iter().filter(move |withheld| withheld.kind == kind)
 }
 
 /// The options of a command line of `java`: without class path, main class and what follows it.

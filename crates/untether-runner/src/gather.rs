@@ -1,12 +1,15 @@
 //! Follows the trace files of a run while they grow and builds a [`Trace`] from each.
+//!
+//! Records stand under their numbers, whatever was lost between them: a JVM without memory may fail to write one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use untether_model::{
     Actor, ActorKind, Event, HeapObject, Label, Launch, Method, Note, Outcome, OutcomeStatus, Refusal, Slot, Trace,
+    Withheld, WithheldKind,
 };
 use untether_wire::{self as wire, Frame, FrameReader};
 
@@ -32,7 +35,29 @@ struct Source {
     file: File,
     reader: FrameReader,
     trace: Trace,
+    /// Places that were kept free for records that had not come yet.
+    gaps: BTreeMap<&'static str, usize>,
     is_broken: bool,
+}
+
+/// Larger gaps are no loss of records but nonsense.
+const MOST_LOST: usize = 1 << 20;
+
+/// Puts a record under its number; what is missing before it is blank. Nothing is done where the number makes no sense.
+fn place<T: Clone>(records: &mut Vec<T>, number: u32, blank: &T, record: T, missing: &mut usize) {
+    let number = number as usize;
+    if let Some(known) = records.get_mut(number) {
+        *known = record;
+        *missing = missing.saturating_sub(1);
+    } else if number - records.len() < MOST_LOST {
+        *missing += number - records.len();
+        records.resize(number, blank.clone());
+        records.push(record);
+    }
+}
+
+fn nobody() -> Actor {
+    Actor { kind: ActorKind::Outside, parent: 0, name: String::new(), detail: String::new(), outcome: None }
 }
 
 impl Gathered {
@@ -72,17 +97,15 @@ impl Gathered {
 impl Source {
     fn new(file: File) -> Self {
         // Number 0 means 'nobody' or 'none' everywhere.
-        let nobody =
-            Actor { kind: ActorKind::Outside, parent: 0, name: String::new(), detail: String::new(), outcome: None };
         let trace = Trace {
-            actors: vec![nobody],
+            actors: vec![nobody()],
             objects: vec![HeapObject::default()],
             slots: vec![Slot::default()],
             methods: vec![Method::default()],
             stacks: vec![Vec::new()],
             ..Trace::default()
         };
-        Source { file, reader: FrameReader::new(), trace, is_broken: false }
+        Source { file, reader: FrameReader::new(), trace, gaps: BTreeMap::new(), is_broken: false }
     }
 
     fn read(&mut self, progress: &mut Progress) -> std::io::Result<()> {
@@ -113,23 +136,29 @@ impl Source {
 
     fn add(&mut self, frame: Frame, progress: &mut Progress) {
         match frame {
-            Frame::Actor { kind, parent, name, detail, .. } => {
+            Frame::Actor { number, kind, parent, name, detail } => {
                 let kind = match kind {
                     wire::ActorKind::Class => ActorKind::Class,
                     wire::ActorKind::Test => ActorKind::Test,
                     wire::ActorKind::Initializer => ActorKind::Initializer,
                     wire::ActorKind::Outside => ActorKind::Outside,
                 };
-                self.trace.actors.push(Actor { kind, parent, name, detail, outcome: None });
+                let actor = Actor { kind, parent, name, detail, outcome: None };
+                place(&mut self.trace.actors, number, &nobody(), actor, self.gaps.entry("test").or_default());
             }
-            Frame::Object { writer, stack, class, parent, place, .. } => {
-                self.trace.objects.push(HeapObject { writer, stack, class, parent, place });
+            Frame::Object { number, writer, stack, class, parent, place: at } => {
+                let object = HeapObject { writer, stack, class, parent, place: at };
+                let missing = self.gaps.entry("object").or_default();
+                place(&mut self.trace.objects, number, &HeapObject::default(), object, missing);
             }
-            Frame::Slot { object, place, field, .. } => {
-                self.trace.slots.push(Slot { object, place, field, element: String::new() });
+            Frame::Slot { number, object, place: at, field } => {
+                let slot = Slot { object, place: at, field, element: String::new() };
+                place(&mut self.trace.slots, number, &Slot::default(), slot, self.gaps.entry("slot").or_default());
             }
             Frame::Element { slot, text } => {
-                if let Some(slot) = self.trace.slots.get_mut(slot as usize) {
+                // A slot that never arrived stays blank.
+                let known = self.trace.slots.get_mut(slot as usize).filter(|slot| **slot != Slot::default());
+                if let Some(slot) = known {
                     slot.element = text;
                 }
             }
@@ -158,14 +187,33 @@ impl Source {
                     self.trace.launch.selectors.push((test, unique_id));
                 }
             }
-            Frame::Method { class, name, file, .. } => self.trace.methods.push(Method { class, name, file }),
-            Frame::Stack { frames, .. } => {
-                self.trace.stacks.push(frames.iter().map(|frame| (frame.method, frame.line)).collect());
+            Frame::Withheld { kind, name } => self.withheld(kind, name),
+            Frame::Method { number, class, name, file } => {
+                let method = Method { class, name, file };
+                let missing = self.gaps.entry("method").or_default();
+                place(&mut self.trace.methods, number, &Method::default(), method, missing);
+            }
+            Frame::Stack { number, frames } => {
+                let stack = frames.iter().map(|frame| (frame.method, frame.line)).collect();
+                place(&mut self.trace.stacks, number, &Vec::new(), stack, self.gaps.entry("stack").or_default());
             }
             Frame::Refusal { class, method, reason } => {
                 self.trace.refusals.push(Refusal { class, method, reason });
             }
             Frame::End => self.trace.is_complete = true,
+        }
+    }
+
+    /// A property may have been withheld as an argument already.
+    fn withheld(&mut self, kind: wire::WithheldKind, name: String) {
+        let kind = match kind {
+            wire::WithheldKind::Environment => WithheldKind::Environment,
+            wire::WithheldKind::Property => WithheldKind::Property,
+            wire::WithheldKind::Argument => WithheldKind::Argument,
+        };
+        let withheld = Withheld { kind, name };
+        if !self.trace.launch.withheld.contains(&withheld) {
+            self.trace.launch.withheld.push(withheld);
         }
     }
 
@@ -194,7 +242,30 @@ impl Source {
         if self.reader.unread() > 0 && !self.is_broken {
             self.note("trace", "the trace ends in the middle of a record");
         }
+        self.drop_dangling();
+        let gaps = std::mem::take(&mut self.gaps);
+        for (what, count) in gaps.into_iter().filter(|(_, count)| *count > 0) {
+            let text = format!("{count} {what} record(s) never arrived: what they say of the run is missing");
+            self.note("trace", &text);
+        }
         self.trace
+    }
+
+    /// Leaves out events of slots that are not known: the record of the last slot may be the one that was lost.
+    fn drop_dangling(&mut self) {
+        let slots = &self.trace.slots;
+        let mut beyond = BTreeSet::new();
+        self.trace.events.retain(|event| {
+            let (Event::Read { slot, .. } | Event::Write { slot, .. } | Event::Restored { slot, .. }) = event;
+            match slots.get(*slot as usize) {
+                Some(known) => *known != Slot::default(),
+                None => {
+                    beyond.insert(*slot);
+                    false
+                }
+            }
+        });
+        *self.gaps.entry("slot").or_default() += beyond.len();
     }
 }
 
@@ -208,6 +279,57 @@ fn model_launch(launch: wire::LaunchFrame) -> Launch {
         java_version: launch.java_version,
         class_path: launch.class_path,
         properties: Vec::new(),
+        withheld: Vec::new(),
         selectors: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use untether_wire::{FrameWriter, HEADER};
+
+    use super::*;
+
+    fn gathered(name: &str, frames: &[Frame]) -> Trace {
+        let folder = std::env::temp_dir().join(format!("untether-gather-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let bytes = frames.iter().fold(HEADER.to_vec(), |bytes, frame| [bytes, FrameWriter::encode(frame)].concat());
+        fs::write(folder.join("1-1.trace"), bytes).unwrap();
+        let mut gathered = Gathered::default();
+        gathered.poll(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        gathered.into_traces().remove(0)
+    }
+
+    fn slot(number: u32) -> Frame {
+        Frame::Slot { number, object: number, place: format!("field{number}"), field: String::new() }
+    }
+
+    fn write(slot: u32) -> Frame {
+        Frame::Write { actor: 1, slot, stack: 0, is_lazy: false, is_unchanged: false, is_by_initializer: false }
+    }
+
+    #[test]
+    fn what_comes_after_a_lost_record_keeps_its_number() {
+        let trace = gathered("lost", &[slot(1), slot(3), slot(4), write(3), write(9), Frame::End]);
+        let places: Vec<&str> = trace.slots.iter().map(|slot| slot.place.as_str()).collect();
+        assert_eq!(places, ["", "field1", "", "field3", "field4"]);
+        assert_eq!(trace.events, [Event::Write { actor: 1, slot: 3, stack: 0, labels: Vec::new() }]);
+        assert_eq!(trace.notes.len(), 1);
+        assert!(trace.notes[0].text.contains("2 slot record(s)"), "{:?}", trace.notes);
+    }
+
+    #[test]
+    fn records_that_come_late_are_not_missing() {
+        let trace = gathered("late", &[slot(2), slot(1), write(2), Frame::End]);
+        assert_eq!((trace.slots.len(), trace.notes.len()), (3, 0));
+        assert_eq!(trace.slots[1].place, "field1");
+    }
+
+    #[test]
+    fn a_number_that_makes_no_sense_takes_no_memory() {
+        let trace = gathered("nonsense", &[slot(u32::MAX), write(u32::MAX), Frame::End]);
+        assert_eq!(trace.slots.len(), 1);
+        assert!(trace.events.is_empty() && !trace.notes.is_empty());
     }
 }

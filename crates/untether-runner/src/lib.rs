@@ -3,20 +3,25 @@
 //!
 //! Knows processes and wire frames; hands out model values and events, and prints nothing.
 
+mod command;
 mod context;
 mod error;
 mod gather;
+mod lifeline;
 mod results;
 mod schedule;
+mod stop;
 mod trials;
 mod watch;
 mod worker;
 
+pub use command::JvmCommand;
 pub use context::WorkerContext;
 pub use error::RunnerError;
 pub use gather::{Gathered, Progress};
 pub use results::{ResultEvent, ResultReader, TestEnd};
 pub use schedule::{Execution, Executor, Limits};
+pub use stop::{listen_for_signals, stop_signal};
 pub use trials::Trials;
 pub use watch::{Launcher, Output, WatchRequest, Watched, agent_library, watch};
 pub use worker::{WorkerRequest, find_java, worker_command};

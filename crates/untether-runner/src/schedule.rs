@@ -17,6 +17,7 @@ use untether_project::Config;
 use crate::context::WorkerContext;
 use crate::error::RunnerError;
 use crate::results::{ResultEvent, ResultReader, TestEnd};
+use crate::stop::stop_signal;
 use crate::watch::{agent_library, agent_option, end_tree, write_options};
 
 const POLL: Duration = Duration::from_millis(4);
@@ -33,6 +34,13 @@ pub struct Limits {
     pub deadline: Option<Instant>,
 }
 
+impl Limits {
+    /// Whether nothing more is to be run: time is up, or the user has asked us to stop.
+    pub fn are_over(&self) -> bool {
+        stop_signal().is_some() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
 /// Runs schedules.
 #[derive(Debug)]
 pub struct Executor {
@@ -40,7 +48,7 @@ pub struct Executor {
     /// For JVMs that are watched.
     config: Config,
     scratch: PathBuf,
-    limits: Limits,
+    pub(crate) limits: Limits,
     next_file: AtomicUsize,
     /// Watched JVMs that wait for their next plan.
     pub(crate) idle: Mutex<Vec<LiveJvm>>,
@@ -148,8 +156,7 @@ impl Executor {
         let files = self.files()?;
         let cannot_write = |path: &Path, source| RunnerError::CannotWrite { path: path.to_path_buf(), source };
         fs::write(&files.plan, self.context.plan(tests)).map_err(|e| cannot_write(&files.plan, e))?;
-        let plan = files.plan.display().to_string();
-        let mut command = self.context.command(&plan, &files.results, &files.temporary, None)?;
+        let mut command = self.context.command(&files.plan, &files.results, &files.temporary, None)?;
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
         let mut jvm = LiveJvm::new(child, files)?;
@@ -165,11 +172,6 @@ impl Executor {
             }
             part => part,
         }
-    }
-
-    /// Whether the time for everything is over.
-    pub(crate) fn is_over(&self) -> bool {
-        self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     fn files(&self) -> Result<Files, RunnerError> {
@@ -188,7 +190,7 @@ impl Executor {
         fs::create_dir_all(&files.traces)
             .map_err(|source| RunnerError::CannotWrite { path: files.traces.clone(), source })?;
         let agent = agent_option(&agent_library()?, &write_options(&self.config, &files.traces, false)?);
-        let mut command = self.context.command("-", &files.results, &files.temporary, Some(&agent))?;
+        let mut command = self.context.command("-", &files.results, &files.temporary, Some(agent))?;
         let program = command.get_program().to_string_lossy().into_owned();
         let child =
             command.stdin(Stdio::piped()).spawn().map_err(|source| RunnerError::CannotStart { program, source })?;
@@ -237,14 +239,16 @@ impl Executor {
             if runs.obstacle.is_some() && status.is_some() {
                 return Ok(runs.into_part(None));
             }
+            // Asked before how it ended: what ends us may have ended the JVM as well, and says nothing about a test.
+            if self.limits.are_over() {
+                end_tree(jvm.child.0.id());
+                return Ok(Part { is_out_of_time: true, ..Part::default() });
+            }
             if let Some(status) = status.filter(|_| !has_event) {
                 return Err(RunnerError::WorkerFailed { ending: ending(status), message: String::new() });
             }
             if let Some(status) = status {
                 return Ok(runs.into_part(Some((Status::Died, ending(status)))));
-            }
-            if self.is_over() {
-                return Ok(Part { is_out_of_time: true, ..Part::default() });
             }
             if last_event.elapsed() > self.limits.per_test {
                 let message = format!("did not end within {} s", self.limits.per_test.as_secs());

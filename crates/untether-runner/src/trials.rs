@@ -229,7 +229,7 @@ impl Executor {
         };
         let mut jvm = match started {
             Ok(Some(jvm)) => jvm,
-            Ok(None) if self.is_over() => return Ok(Execution::OutOfTime),
+            Ok(None) if self.limits.are_over() => return Ok(Execution::OutOfTime),
             Ok(None) => return nothing("the JVM did not survive the suite".to_owned()),
             Err(RunnerError::WorkerFailed { ending, .. }) => return nothing(format!("it did not start: {ending}")),
             Err(error) => return Err(error),

@@ -12,8 +12,11 @@ use untether_model::Trace;
 use untether_project::Config;
 use untether_wire::AgentOptions;
 
+use crate::command::JvmCommand;
 use crate::error::RunnerError;
 use crate::gather::{Gathered, Progress};
+use crate::lifeline::Lifeline;
+use crate::stop::stop_signal;
 
 const POLL: Duration = Duration::from_millis(100);
 
@@ -23,7 +26,7 @@ pub enum Launcher {
     /// A build tool: the agent goes into the JVMs that it forks.
     BuildTool(Command),
     /// A JVM of ours: the agent is on its command line.
-    Jvm(Command),
+    Jvm(JvmCommand),
 }
 
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub enum Output {
 pub struct Watched {
     pub status: ExitStatus,
     pub has_timed_out: bool,
+    /// The signal that ended it, where the user sent one to us.
+    pub signal: Option<u8>,
     pub traces: Vec<Trace>,
 }
 
@@ -70,15 +75,15 @@ pub fn agent_library() -> Result<PathBuf, RunnerError> {
 pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Output])) -> Result<Watched, RunnerError> {
     let agent = agent_library()?;
     let options_path = write_options(request.config, request.directory, request.is_thorough)?;
-    let (mut command, is_build_tool) = match request.launcher {
-        Launcher::BuildTool(command) => (command, true),
-        Launcher::Jvm(command) => (command, false),
+    let cannot_write = |source| RunnerError::CannotWrite { path: request.directory.to_path_buf(), source };
+    let lifeline = Lifeline::hold(request.directory).map_err(cannot_write)?;
+    let mut command = match request.launcher {
+        Launcher::BuildTool(mut command) => {
+            preload(&mut command, &agent, &options_path);
+            command
+        }
+        Launcher::Jvm(command) => command.with_option(agent_option(&agent, &options_path)).into_command(),
     };
-    if is_build_tool {
-        preload(&mut command, &agent, &options_path);
-    } else {
-        command = with_agent(&command, &agent, &options_path);
-    }
     if request.captures_output {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
@@ -88,6 +93,7 @@ pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Out
     let mut gathered = Gathered::default();
     let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
     let mut has_timed_out = false;
+    let mut is_ended = false;
     let status = loop {
         let ended = child.try_wait().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
         let lines: Vec<Output> = match ended {
@@ -100,22 +106,28 @@ pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Out
         if let Some(status) = ended {
             break status;
         }
-        if !has_timed_out && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            has_timed_out = true;
+        has_timed_out |= !is_ended && deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if !is_ended && (has_timed_out || stop_signal().is_some()) {
+            is_ended = true;
             end_tree(child.id());
         }
         thread::sleep(POLL);
     };
     gathered.poll(request.directory)?;
     observe(gathered.progress(), &[]);
-    Ok(Watched { status, has_timed_out, traces: gathered.into_traces() })
+    let signal = stop_signal().filter(|_| !has_timed_out);
+    if !has_timed_out && signal.is_none() {
+        lifeline.release().map_err(cannot_write)?;
+    }
+    Ok(Watched { status, has_timed_out, signal, traces: gathered.into_traces() })
 }
 
 /// Kills a process that we started and everything below it, leaves first.
 pub(crate) fn end_tree(process: u32) {
-    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    for child in children.split_whitespace().filter_map(|number| number.parse().ok()) {
-        end_tree(child);
+    // Each thread has the children that it started, and a build tool's main thread starts none.
+    for task in std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        children.split_whitespace().filter_map(|number| number.parse().ok()).for_each(end_tree);
     }
     // It may be gone already.
     let _ = Command::new("kill").arg("-KILL").arg(process.to_string()).stderr(Stdio::null()).status();
@@ -135,6 +147,7 @@ pub(crate) fn write_options(config: &Config, directory: &Path, is_thorough: bool
         ignore: config.ignore.clone(),
         opaque: config.opaque.clone(),
         immutable: config.immutable.clone(),
+        secrets: config.secrets.clone(),
         is_thorough,
     };
     let path = directory.join("agent-options");
@@ -159,23 +172,12 @@ fn preload(command: &mut Command, agent: &Path, options: &Path) {
 }
 
 /// The option that gives a JVM the agent.
-pub(crate) fn agent_option(agent: &Path, options: &Path) -> String {
-    format!("-agentpath:{}={}", agent.display(), options.display())
-}
-
-fn with_agent(command: &Command, agent: &Path, options: &Path) -> Command {
-    let mut with = Command::new(command.get_program());
-    with.arg(agent_option(agent, options)).args(command.get_args());
-    if let Some(directory) = command.get_current_dir() {
-        with.current_dir(directory);
-    }
-    for (key, value) in command.get_envs() {
-        match value {
-            Some(value) => with.env(key, value),
-            None => with.env_remove(key),
-        };
-    }
-    with
+pub(crate) fn agent_option(agent: &Path, options: &Path) -> OsString {
+    let mut option = OsString::from("-agentpath:");
+    option.push(agent);
+    option.push("=");
+    option.push(options);
+    option
 }
 
 /// Lines of both streams as they come; an empty channel where the streams are inherited.

@@ -1,11 +1,13 @@
 //! The command line of a JVM of ours that runs a plan of tests.
 
+use std::ffi::OsString;
 use std::io::{self, Cursor, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use zip::write::SimpleFileOptions;
 
+use crate::command::JvmCommand;
 use crate::error::RunnerError;
 
 include!(concat!(env!("OUT_DIR"), "/worker_files.rs"));
@@ -39,21 +41,21 @@ pub fn find_java(given: Option<&Path>) -> Result<PathBuf, RunnerError> {
 }
 
 /// A command that runs the plan; the tests' exit code is 1 where one fails, 4 where none ran.
-pub fn worker_command(request: &WorkerRequest) -> Result<Command, RunnerError> {
+pub fn worker_command(request: &WorkerRequest) -> Result<JvmCommand, RunnerError> {
     let plan = request.directory.join("plan.txt");
     let cannot_write = |path: &Path, source| RunnerError::CannotWrite { path: path.to_path_buf(), source };
     std::fs::write(&plan, request.plan.join("\n") + "\n").map_err(|e| cannot_write(&plan, e))?;
     let jar = request.directory.join("worker.jar");
     write_jar(&jar).map_err(|e| cannot_write(&jar, e))?;
-    let mut command = Command::new(&request.java);
-    command
-        .args(&request.jvm_arguments)
-        .arg(format!("-Xbootclasspath/a:{}", jar.display()))
-        .arg("-cp")
-        .arg(&request.class_path)
-        .arg("untether.Worker")
-        .arg(plan);
-    Ok(command)
+    let mut arguments: Vec<OsString> = request.jvm_arguments.iter().map(OsString::from).collect();
+    arguments.extend([
+        format!("-Xbootclasspath/a:{}", jar.display()).into(),
+        "-cp".into(),
+        request.class_path.clone().into(),
+        "untether.Worker".into(),
+        plan.into(),
+    ]);
+    Ok(JvmCommand { java: request.java.clone(), arguments, directory: None, environment: None })
 }
 
 /// Leaves a jar alone that has the same content already: archives of classes go by its time.

@@ -17,6 +17,8 @@ pub enum StoreError {
         "the store {path} was written by a newer untether (version {found}, this one knows {known}): update untether, or name another folder with --store"
     )]
     Newer { path: PathBuf, found: i64, known: i64 },
+    #[error("the store {path} was written by an older untether and can only be read once it may be written to")]
+    Older { path: PathBuf },
     #[error("the store {path} cannot be used: {source}; {}", advice(source))]
     Database { path: PathBuf, source: rusqlite::Error },
     #[error("the store {path} holds a value that cannot be read: {message}")]
@@ -26,6 +28,9 @@ pub enum StoreError {
 fn advice(error: &rusqlite::Error) -> &'static str {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "make room on its disk, or name another folder with --store",
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            "it cannot be written to: name another folder with --store"
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another untether is using it: try again",
         _ => "if it is damaged, delete its folder: the next detect makes it anew",
     }

@@ -4,6 +4,8 @@
 //! entry on the class path and change nothing that a program can list. The numbers are shared with
 //! `UntetherBoundary.java`.
 
+use untether_classfile::ClassFile;
+
 /// When in the method the hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
@@ -156,4 +158,21 @@ pub fn is_build_tool(class: &[u8]) -> bool {
 /// The hooks of one class.
 pub fn hooks_of(class: &[u8]) -> impl Iterator<Item = &'static Hook> + use<'_> {
     HOOKS.iter().filter(move |hook| hook.class.as_bytes() == class)
+}
+
+/// The hooks whose class this is, but which has no such method. Nearly all classes have no hooks and are not looked into.
+pub fn missing_hooks(name: &[u8], bytes: &[u8]) -> Vec<&'static Hook> {
+    let mut hooks = hooks_of(name).peekable();
+    if hooks.peek().is_none() {
+        return Vec::new();
+    }
+    // That it cannot be read is reported when it is woven.
+    let Ok(class) = ClassFile::parse(bytes) else { return Vec::new() };
+    let has = |hook: &Hook| {
+        class.methods.iter().any(|method| {
+            class.pool.utf8(method.name_index) == Ok(hook.method.as_bytes())
+                && class.pool.utf8(method.descriptor_index) == Ok(hook.descriptor.as_bytes())
+        })
+    };
+    hooks.filter(|hook| !has(hook)).collect()
 }

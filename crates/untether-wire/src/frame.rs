@@ -37,6 +37,14 @@ pub enum OutcomeStatus {
     Skipped,
 }
 
+/// What a value was withheld of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WithheldKind {
+    Environment,
+    Property,
+    Argument,
+}
+
 /// A position in a numbered method; the line is 0 where unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StackFrame {
@@ -139,6 +147,11 @@ pub enum Frame {
         test: String,
         unique_id: String,
     },
+    /// A value that was there and is not told.
+    Withheld {
+        kind: WithheldKind,
+        name: String,
+    },
     Method {
         number: u32,
         class: String,
@@ -177,6 +190,7 @@ const STACK: u8 = 21;
 const REFUSAL: u8 = 22;
 const END: u8 = 23;
 const METHOD: u8 = 24;
+const WITHHELD: u8 = 25;
 
 /// How a slot was written, as bits; `UntetherTrace.java` has the same.
 const LAZY: u32 = 1;
@@ -298,6 +312,15 @@ impl FrameWriter {
                 self.bytes.push(SELECTOR);
                 self.strings(&[test, unique_id]);
             }
+            Frame::Withheld { kind, name } => {
+                self.bytes.push(WITHHELD);
+                self.integer(match kind {
+                    WithheldKind::Environment => 0,
+                    WithheldKind::Property => 1,
+                    WithheldKind::Argument => 2,
+                });
+                self.string(name);
+            }
             Frame::Stack { number, frames } => {
                 self.bytes.push(STACK);
                 self.integers(&[*number, frames.len() as u32]);
@@ -343,6 +366,30 @@ impl FrameWriter {
             self.string(entry);
         }
     }
+}
+
+/// The frames with each property as `judge` leaves it; nothing where that changes none.
+pub fn with_properties(frames: &[u8], judge: impl Fn(Frame) -> Frame) -> Option<Vec<u8>> {
+    let mut changed: Option<Vec<u8>> = None;
+    let mut at = 0;
+    while let Some((length, rest)) = frames[at..].split_first_chunk::<4>() {
+        let Some(body) = rest.get(..u32::from_le_bytes(*length) as usize) else { break };
+        let end = at + 4 + body.len();
+        let property = if body.first() == Some(&PROPERTY) { Body { bytes: body, tag: 0 }.frame().ok() } else { None };
+        let judged = property.and_then(|property| Some(judge(property.clone())).filter(|judged| *judged != property));
+        match (judged, &mut changed) {
+            (Some(judged), _) => {
+                changed.get_or_insert_with(|| frames[..at].to_vec()).extend(FrameWriter::encode(&judged));
+            }
+            (None, Some(changed)) => changed.extend_from_slice(&frames[at..end]),
+            (None, None) => {}
+        }
+        at = end;
+    }
+    if let Some(changed) = &mut changed {
+        changed.extend_from_slice(&frames[at..]);
+    }
+    changed
 }
 
 /// Decodes a trace that may still be growing or may have been cut off.
@@ -511,6 +558,15 @@ impl Body<'_> {
             PROPERTY => Frame::Property { name: self.string()?, value: self.string()? },
             SELECTOR => Frame::Selector { test: self.string()?, unique_id: self.string()? },
             LAUNCH => self.launch()?,
+            WITHHELD => Frame::Withheld {
+                kind: match self.int()? {
+                    0 => WithheldKind::Environment,
+                    1 => WithheldKind::Property,
+                    2 => WithheldKind::Argument,
+                    _ => return self.bad(),
+                },
+                name: self.string()?,
+            },
             STACK => {
                 let number = self.int()?;
                 let count = self.count()?;

@@ -7,10 +7,13 @@ mod frame;
 mod java;
 mod options;
 mod rules;
+mod secrets;
 
 pub use frame::{
     ActorKind, Frame, FrameReader, FrameWriter, HEADER, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WireError,
+    WithheldKind, with_properties,
 };
 pub use java::{ends_options, module_entries, takes_value};
-pub use options::AgentOptions;
+pub use options::{AgentOptions, LIFELINE};
 pub use rules::{Rules, glob_matches};
+pub use secrets::{Secrets, WITHHELD, normalised};

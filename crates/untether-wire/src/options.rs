@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::frame::WireError;
 use crate::rules::Rules;
 
+/// The file in the trace directory that is locked as long as somebody waits for the JVM; empty unless they stopped waiting
+/// in an orderly way.
+pub const LIFELINE: &str = "lifeline";
+
 /// Options of one watched run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentOptions {
@@ -16,16 +20,23 @@ pub struct AgentOptions {
     pub opaque: Rules,
     /// Classes whose instances hold no state of a test.
     pub immutable: Rules,
+    /// Names whose values are not written to the trace.
+    pub secrets: Rules,
     /// Whether the last write of a slot is told, and not the first: slower.
     pub is_thorough: bool,
 }
 
 impl AgentOptions {
-    const FIRST_LINE: &str = "untether agent options 1";
+    const FIRST_LINE: &str = "untether agent options 2";
 
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\ntrace_directory={}\n", Self::FIRST_LINE, self.trace_directory.display());
-        for (key, rules) in [("ignore", &self.ignore), ("opaque", &self.opaque), ("immutable", &self.immutable)] {
+        for (key, rules) in [
+            ("ignore", &self.ignore),
+            ("opaque", &self.opaque),
+            ("immutable", &self.immutable),
+            ("secret", &self.secrets),
+        ] {
             for pattern in rules.patterns() {
                 text.push_str(&format!("{key}={pattern}\n"));
             }
@@ -42,7 +53,7 @@ impl AgentOptions {
             return Err(WireError::Options("the first line is not of this version".into()));
         }
         let mut trace_directory = None;
-        let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ignore, mut opaque, mut immutable, mut secrets) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut is_thorough = false;
         for line in lines.filter(|line| !line.is_empty()) {
             let (key, value) = line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
@@ -51,6 +62,7 @@ impl AgentOptions {
                 "ignore" => ignore.push(value.to_owned()),
                 "opaque" => opaque.push(value.to_owned()),
                 "immutable" => immutable.push(value.to_owned()),
+                "secret" => secrets.push(value.to_owned()),
                 "thorough" => is_thorough = value == "true",
                 _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
             }
@@ -60,6 +72,7 @@ impl AgentOptions {
             ignore: Rules::new(ignore),
             opaque: Rules::new(opaque),
             immutable: Rules::new(immutable),
+            secrets: Rules::new(secrets),
             is_thorough,
         })
     }

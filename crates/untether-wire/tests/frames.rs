@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use untether_wire::{
-    ActorKind, Frame, FrameReader, FrameWriter, HEADER, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WireError,
+    ActorKind, Frame, FrameReader, FrameWriter, HEADER, LaunchFrame, OutcomeStatus, Rules, Secrets, StackFrame,
+    VERSION, WireError, WithheldKind, with_properties,
 };
 
 fn kind() -> impl Strategy<Value = ActorKind> {
@@ -16,6 +17,10 @@ fn status() -> impl Strategy<Value = OutcomeStatus> {
         OutcomeStatus::Aborted,
         OutcomeStatus::Skipped,
     ])
+}
+
+fn withheld_kind() -> impl Strategy<Value = WithheldKind> {
+    prop::sample::select(vec![WithheldKind::Environment, WithheldKind::Property, WithheldKind::Argument])
 }
 
 fn texts() -> impl Strategy<Value = Vec<String>> {
@@ -71,6 +76,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         1 => any::<(u32, u64)>().prop_map(|(actor, nanos)| Frame::Started { actor, nanos }),
         1 => launch().prop_map(Frame::Launch),
         1 => any::<(String, String)>().prop_map(|(name, value)| Frame::Property { name, value }),
+        1 => (withheld_kind(), any::<String>()).prop_map(|(kind, name)| Frame::Withheld { kind, name }),
         1 => any::<(String, String)>().prop_map(|(test, unique_id)| Frame::Selector { test, unique_id }),
         1 => any::<(u32, String, String, String)>()
             .prop_map(|(number, class, name, file)| Frame::Method { number, class, name, file }),
@@ -210,4 +216,18 @@ fn a_count_beyond_the_frame_is_refused_without_asking_for_memory() {
     // A stack of 2^32 - 1 frames in seven bytes.
     let stack = [21, 1, 0xff, 0xff, 0xff, 0xff, 0x0f];
     assert_eq!(read_in_chunks(&framed(&stack), &[100]), Err(WireError::BadFrame { tag: 21 }));
+}
+
+#[test]
+fn only_secret_properties_are_replaced_among_other_frames() {
+    let property = |name: &str, value: &str| Frame::Property { name: name.to_owned(), value: value.to_owned() };
+    let note = Frame::Note { kind: "a".to_owned(), text: "b".to_owned() };
+    let encoded = |frames: &[Frame]| frames.iter().flat_map(FrameWriter::encode).collect::<Vec<u8>>();
+    let secrets = Secrets::new(&Rules::new(["*PASSWORD*".to_owned()]));
+    let plain = encoded(&[note.clone(), property("user.name", "x")]);
+    assert_eq!(with_properties(&plain, |frame| secrets.frame(frame)), None);
+    let mixed = encoded(&[note.clone(), property("db.password", "hunter2"), property("user.name", "x"), note.clone()]);
+    let withheld = Frame::Withheld { kind: WithheldKind::Property, name: "db.password".to_owned() };
+    let expected = encoded(&[note.clone(), withheld, property("user.name", "x"), note]);
+    assert_eq!(with_properties(&mixed, |frame| secrets.frame(frame)), Some(expected));
 }

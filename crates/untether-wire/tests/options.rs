@@ -13,11 +13,8 @@ fn rules() -> impl Strategy<Value = Rules> {
 }
 
 fn options() -> impl Strategy<Value = AgentOptions> {
-    (LINE, rules(), rules(), rules()).prop_map(|(directory, ignore, opaque, immutable)| AgentOptions {
-        trace_directory: PathBuf::from(directory),
-        ignore,
-        opaque,
-        immutable,
+    (LINE, rules(), rules(), rules(), rules()).prop_map(|(directory, ignore, opaque, immutable, secrets)| {
+        AgentOptions { trace_directory: PathBuf::from(directory), ignore, opaque, immutable, secrets }
     })
 }
 
@@ -46,7 +43,7 @@ fn with_line(prefix: &str, line: &str) -> String {
 #[test]
 fn what_cannot_be_understood_is_named() {
     let cases = [
-        (with_line("untether agent options", "untether agent options 2"), "the first line is not of this version"),
+        (with_line("untether agent options", "untether agent options 1"), "the first line is not of this version"),
         (with_line("trace_directory", ""), "trace_directory is missing"),
         (with_line("trace_directory", "traces"), "no '=' in 'traces'"),
         (with_line("trace_directory", "colour=blue"), "unknown key 'colour'"),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use untether_analysis::refine::Strategy;
@@ -10,13 +11,22 @@ use untether_analysis::refine::Strategy;
 /// Frees the tests of a Java suite from each other.
 ///
 /// Exit codes: 0 all is well, 1 tests failed (the exit code of a build tool is passed on as it is), 2 wrong usage
-/// or input, 3 an internal problem.
+/// or input, 3 an internal problem, 130 or 143 interrupted (what was seen is kept).
 #[derive(Debug, Parser)]
-#[command(name = "untether", version, arg_required_else_help = true)]
+#[command(
+    name = "untether",
+    version,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  untether detect -- mvn test
+  untether deps
+  untether why WriterTest#fills ReaderTest#reads
+  untether refine"
+)]
 pub(crate) struct Arguments {
-    /// Where results are kept
-    #[arg(long, global = true, value_name = "DIR", default_value = ".untether")]
-    pub(crate) store: PathBuf,
+    /// Where results are kept [default: .untether, of this folder or the nearest one above that has it]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -36,9 +46,35 @@ pub(crate) enum Command {
     /// Show what could not be watched in the last run, and check this machine
     Doctor(DoctorArguments),
     /// Print the default rules, to copy from into untether.toml
+    #[command(after_help = "Examples:
+  untether config
+  untether config | grep -n Locale")]
     Config,
     /// Print a completion script for a shell
+    #[command(after_help = "Examples:
+  untether completions bash > ~/.local/share/bash-completion/completions/untether
+  untether completions zsh > \"${fpath[1]}/_untether\"")]
     Completions { shell: Shell },
+}
+
+/// Ends with clap's message, and with a hint where a build tool's command was given like arguments of our own.
+pub(crate) fn explain(error: clap::Error) -> ! {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let is_detect = words.iter().any(|word| word == "detect") && !words.iter().any(|word| word == "--");
+    if error.kind() == ErrorKind::UnknownArgument && is_detect {
+        let rest: Vec<&str> = words.iter().skip_while(|word| *word != "detect").skip(1).map(String::as_str).collect();
+        // Ours come first; the command starts with the first word that is no option.
+        let start = rest.iter().position(|word| !word.starts_with('-')).unwrap_or(0);
+        let (ours, command) = rest.split_at(start);
+        let ours: String = ours.iter().map(|option| format!("{option} ")).collect();
+        anstream::eprintln!(
+            "untether: {} the command that runs the tests comes after '--': untether detect {ours}-- {}",
+            crate::style::bad("error:"),
+            command.join(" ")
+        );
+        std::process::exit(2);
+    }
+    error.exit()
 }
 
 #[derive(Debug, Args)]
@@ -108,7 +144,13 @@ pub(crate) enum GraphFormat {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Shows what touches the project's own state: fields of its classes, and properties, locale, time zone
-and standard streams that its code sets. 'untether why WRITER READER' explains one pair."
+and standard streams that its code sets. 'untether why WRITER READER' explains one pair.
+
+Examples:
+  untether deps
+  untether deps --test OrderTest --kind data --kind anti
+  untether deps --class-level --format dot | dot -Tsvg > tests.svg
+  untether deps --kind manifest"
 )]
 pub(crate) struct DepsArguments {
     /// Only dependencies from or to this test or class, such as com.example.ATest#m, ATest#m, ATest or module:ATest
@@ -186,6 +228,11 @@ pub(crate) enum FailOn {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 the outcomes were those of the finding, 1 they were not.
+
+Examples:
+  untether replay 7b79d2
+  untether replay 7b --format json")]
 pub(crate) struct ReplayArguments {
     /// The id of a finding, as 'untether deps --kind manifest' shows it
     pub(crate) id: String,
@@ -216,7 +263,11 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Tests can be given as com.example.ATest#m, ATest#m or m, with module: in front where two modules have the
-same; a class stands for its tests and fixtures."
+same; a class stands for its tests and fixtures.
+
+Examples:
+  untether why com.example.WriterTest#fills com.example.ReaderTest#reads
+  untether why WriterTest ReaderTest --format json"
 )]
 pub(crate) struct WhyArguments {
     /// The test (or class) that wrote
@@ -235,6 +286,9 @@ pub(crate) struct WhyArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  untether doctor
+  untether doctor --format json")]
 pub(crate) struct DoctorArguments {
     /// The form of the output
     #[arg(long, value_enum, default_value = "table")]

@@ -13,7 +13,7 @@ use crate::findings;
 use crate::view::{project_folder, to_stdout};
 
 pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
-    let stored = Store::open(store)?.latest_run()?;
+    let stored = Store::open_to_read(store)?.latest_run()?;
     let run = Run::new(&stored.detections, &project_folder(store));
     let kinds: Vec<DependencyKind> = if request.kind.is_empty() {
         vec![DependencyKind::Data]
@@ -59,7 +59,7 @@ pub(crate) fn run(store: &Path, request: &DepsArguments) -> Result<u8, Error> {
 
 /// The findings of the last refinement, or those that are about certain tests.
 fn manifest(store: &Path, run: &StoredRun, meant: Option<&Meant<'_>>) -> Result<StoredRefinement, Error> {
-    let refinements = Store::open(store)?.refinements()?;
+    let refinements = Store::open_to_read(store)?.refinements()?;
     let Some(mut latest) = refinements.into_iter().next() else {
         return Err(Error::Usage("there is no refinement yet; run 'untether refine' first".to_owned()));
     };

@@ -5,23 +5,28 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anstream::{eprint, eprintln};
 use untether_model::{Detection, UnitKind, class_of};
 use untether_project::{Config, find_test_classes};
 use untether_report::{Run, Summary};
 use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
 use untether_store::{NewRun, Store};
+use untether_wire::Secrets;
 
 use crate::arguments::DetectArguments;
 use crate::error::Error;
 use crate::progress::Display;
 use crate::scratch::Scratch;
+use crate::style;
 use crate::view::project_folder;
 
 pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Error> {
     let config = Config::load(Path::new("."))?;
+    Error::listen()?;
     let mut store = Store::open_or_create(store_path)?;
     let scratch = Scratch::create(store_path)?;
     let (launcher, command) = launcher(request, &scratch.path)?;
+    let command = Secrets::new(&config.secrets).arguments(command, |_, _| {});
     let started_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64);
     let mut display = Display::new(request.quiet);
     let watch_request = WatchRequest {
@@ -50,6 +55,10 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
                 timeout.as_secs()
             )));
         }
+        if let Some(signal) = watched.signal {
+            let message = "interrupted before a test was seen. Nothing was stored".to_owned();
+            return Err(Error::Interrupted { signal, message });
+        }
         return no_tests(jvms, watched.status, request, &detections);
     }
     store.add_run(&NewRun {
@@ -66,6 +75,10 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
             "the tests did not end within {} s and were killed; what they did until then was stored",
             timeout.as_secs()
         )));
+    }
+    if let Some(signal) = watched.signal {
+        let message = "interrupted: the tests were ended; what they did until then was stored".to_owned();
+        return Err(Error::Interrupted { signal, message });
     }
     Ok(exit_code(watched.status))
 }
@@ -131,9 +144,6 @@ fn read_order(file: &Path) -> Result<Vec<String>, Error> {
     Ok(lines)
 }
 
-const IN_BUILD_TOOL: &str = "no test JVM was started that could be watched; tests inside Maven's own JVM (forkCount=0) or \
-                             in a daemon that was already running cannot be seen: set -DforkCount=1";
-
 const TESTNG: &str = "these are tests of TestNG, whose own runner untether neither watches nor refines; it watches JUnit 3 \
                       and 4 and every engine of the JUnit Platform, with org.junit.support:testng-engine also TestNG's tests";
 
@@ -148,11 +158,15 @@ fn has_testng(class_path: &str) -> bool {
     class_path.split(':').any(is_testng)
 }
 
-/// Why there is nothing to store. A build that failed before its tests has said so itself.
+/// Why there is nothing to store. A build that failed before its tests has said so itself; one that had none to run has done
+/// what it was asked to.
 fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detections: &[Detection]) -> Result<u8, Error> {
     let notes = || detections.iter().flat_map(|d| &d.notes);
     if let Some(note) = notes().find(|note| note.kind == "unsupported") {
-        return Err(Error::Failed(format!("this JVM cannot be watched: {}", note.text)));
+        return Err(Error::Failed(format!(
+            "the tests ran, but this JVM cannot be watched: {}. Nothing was stored",
+            note.text
+        )));
     }
     if let Some(note) = notes().find(|note| note.kind == "boundary") {
         return Err(Error::Failed(format!("a mistake of untether's own kept it from seeing tests: {}", note.text)));
@@ -161,26 +175,38 @@ fn no_tests(jvms: usize, status: ExitStatus, request: &DetectArguments, detectio
     if is_testng {
         return Err(Error::Usage(format!("{TESTNG}. Nothing was stored")));
     }
-    let end = match status.code() {
-        Some(0) => "although it succeeded".to_owned(),
-        Some(code) if request.classpath.is_none() => {
-            eprintln!(
-                "untether: the command ended with exit code {code} and no test was seen; its own output says why (but tests \
-                 inside Maven's own JVM, with forkCount=0, are never seen). Nothing was stored"
-            );
-            return Ok(exit_code(status));
-        }
-        Some(code) => format!("and it ended with exit code {code}"),
-        None => "and it was killed".to_owned(),
+    if request.classpath.is_some() {
+        return Err(Error::Failed(format!(
+            "no test was seen, and the JVM {}: are the test classes and their JUnit on the class path? JUnit 5 also needs \
+             junit-platform-launcher and an engine. Nothing was stored",
+            status.code().map_or("was killed".to_owned(), |code| format!("ended with exit code {code}"))
+        )));
+    }
+    if jvms > 0 && status.success() {
+        return Err(Error::Usage(
+            "JVMs were started, but no JUnit 3, 4 or 5 test ran in them. Nothing was stored".to_owned(),
+        ));
+    }
+    let why = match status.code() {
+        Some(0) if is_skipping(&request.build) => "no test was run, as the command asks".to_owned(),
+        Some(0) => "no test was seen. There are none, or they ran where they cannot be seen: inside Maven's own JVM \
+                    (forkCount=0) or in a daemon that was running already"
+            .to_owned(),
+        Some(code) => format!(
+            "the command ended with exit code {code} and no test was seen; its own output says why (but tests inside \
+             Maven's own JVM, with forkCount=0, are never seen)"
+        ),
+        None => "the command was killed and no test was seen".to_owned(),
     };
-    let hint = match (request.classpath.is_some(), jvms) {
-        (true, _) => {
-            "are the test classes and their JUnit on the class path? JUnit 5 also needs junit-platform-launcher and an engine"
-        }
-        (false, 0) => IN_BUILD_TOOL,
-        (false, _) => "JVMs were started, but no JUnit 3, 4 or 5 test ran in them",
-    };
-    Err(Error::Failed(format!("no test was seen in the command, {end}: {hint}. Nothing was stored")))
+    eprintln!("untether: {} {why}. Nothing was stored", style::doubtful("note:"));
+    Ok(exit_code(status))
+}
+
+/// Whether Maven was told not to run tests.
+fn is_skipping(command: &[String]) -> bool {
+    ["-DskipTests", "-Dmaven.test.skip"].iter().any(|option| {
+        command.iter().any(|word| word.strip_prefix(option).is_some_and(|value| matches!(value, "" | "=true")))
+    })
 }
 
 fn sum_up(store: &Path, detections: &[Detection]) -> Result<(), Error> {
@@ -189,7 +215,8 @@ fn sum_up(store: &Path, detections: &[Detection]) -> Result<(), Error> {
     let mut text = Vec::new();
     summary.write(&mut text, "untether: ").map_err(|error| Error::Failed(error.to_string()))?;
     eprintln!();
-    eprint!("{}", String::from_utf8_lossy(&text));
+    let failed = format!("{} failed", summary.failed);
+    eprint!("{}", String::from_utf8_lossy(&text).replacen(&failed, &style::bad(&failed), 1));
     if summary.own_pairs + summary.library_pairs > 0 {
         let libraries = if summary.own_pairs == 0 { " --libraries" } else { "" };
         eprintln!(
@@ -217,16 +244,18 @@ fn warn(detections: &[Detection]) {
             _ => format!("{}: {}", note.kind, note.text),
         };
         if said.insert(text.clone()) {
-            eprintln!("untether: note: {text}");
+            eprintln!("untether: {} {text}", style::doubtful("note:"));
         }
     }
     let cut_off = detections.iter().filter(|d| !d.is_complete).count();
     if cut_off > 0 {
-        eprintln!("untether: warning: {cut_off} JVM(s) ended abruptly; what they did until then was kept");
+        let warning = style::doubtful("warning:");
+        eprintln!("untether: {warning} {cut_off} JVM(s) ended abruptly; what they did until then was kept");
     }
     let refused: usize = detections.iter().map(|d| d.refusals.len()).sum();
     if refused > 0 {
-        eprintln!("untether: note: {refused} methods could not be watched; 'untether doctor' names them");
+        let note = style::doubtful("note:");
+        eprintln!("untether: {note} {refused} methods could not be watched; 'untether doctor' names them");
     }
 }
 

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use anstream::println;
 use serde::Serialize;
-use untether_model::{Note, Refusal};
+use untether_model::{Note, Refusal, Withheld, WithheldKind};
 use untether_runner::{agent_library, find_java};
 use untether_store::{Store, StoreError};
+use untether_wire::normalised;
 
 use crate::arguments::{DoctorArguments, Format};
 use crate::error::Error;
+use crate::style;
 use crate::view::JSON_VERSION;
 
 #[derive(Serialize)]
@@ -30,10 +33,11 @@ struct JvmView {
     is_complete: bool,
     notes: Vec<Note>,
     refusals: Vec<Refusal>,
+    withheld: Vec<Withheld>,
 }
 
 pub(crate) fn run(store: &Path, request: &DoctorArguments) -> Result<u8, Error> {
-    let jvms = match Store::open(store).and_then(|store| store.latest_run()) {
+    let jvms = match Store::open_to_read(store).and_then(|store| store.latest_run()) {
         Ok(run) => run
             .detections
             .into_iter()
@@ -44,12 +48,13 @@ pub(crate) fn run(store: &Path, request: &DoctorArguments) -> Result<u8, Error> 
                 is_complete: d.is_complete,
                 notes: d.notes,
                 refusals: d.refusals,
+                withheld: d.launch.withheld,
             })
             .collect(),
         Err(StoreError::Missing { .. } | StoreError::Empty { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    let refinements = Store::open(store).and_then(|store| store.refinements()).unwrap_or_default();
+    let refinements = Store::open_to_read(store).and_then(|store| store.refinements()).unwrap_or_default();
     let unrunnable = refinements.into_iter().next().map(|last| last.unrunnable).unwrap_or_default();
     let document = Document {
         version: JSON_VERSION,
@@ -75,22 +80,80 @@ fn print(document: &Document) {
     if document.jvms.is_empty() {
         println!("no run yet: 'untether detect' makes one");
     }
-    for jvm in &document.jvms {
-        println!();
-        println!("JVM {} in {}", jvm.java_version, jvm.directory);
-        if !jvm.is_complete {
-            println!("  ended abruptly");
-        }
-        for note in &jvm.notes {
-            println!("  {}: {}", note.kind, note.text);
-        }
-        for refusal in &jvm.refusals {
-            println!("  not watched: {} {}: {}", refusal.class, refusal.method, refusal.reason);
-        }
-        if jvm.is_complete && jvm.notes.is_empty() && jvm.refusals.is_empty() {
-            println!("  everything was watched");
+    print_jvms(&document.jvms);
+    print_findings(&document.jvms);
+    print_withheld(&document.jvms);
+    print_unrunnable(document);
+}
+
+/// JVMs that are alike are one line.
+fn print_jvms(jvms: &[JvmView]) {
+    let mut alike: Vec<(String, usize)> = Vec::new();
+    for jvm in jvms {
+        let end = if jvm.is_complete { String::new() } else { format!(": {}", style::doubtful("ended abruptly")) };
+        let text = format!("JVM {} in {}{end}", style::heading(&jvm.java_version), jvm.directory);
+        match alike.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => alike.push((text, 1)),
         }
     }
+    if !alike.is_empty() {
+        println!();
+    }
+    for (text, count) in alike {
+        println!("{text}{}", if count > 1 { format!(" ({count} times)") } else { String::new() });
+    }
+}
+
+/// Each thing once, with the number of JVMs that it was seen in where it was not all of them.
+fn print_findings(jvms: &[JvmView]) {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for jvm in jvms {
+        let notes = jvm.notes.iter().map(|note| format!("{}: {}", note.kind, note.text));
+        let refusals = jvm.refusals.iter().map(|r| format!("not watched: {} {}: {}", r.class, r.method, r.reason));
+        let all: BTreeSet<String> = notes.chain(refusals).collect();
+        for text in all {
+            match found.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, count)) => *count += 1,
+                None => found.push((text, 1)),
+            }
+        }
+    }
+    if !jvms.is_empty() {
+        println!();
+    }
+    for (text, count) in &found {
+        let extent = if *count < jvms.len() { format!(" (in {count} of {} JVMs)", jvms.len()) } else { String::new() };
+        println!("{text}{}", style::aside(extent));
+    }
+    if !jvms.is_empty() && found.is_empty() && jvms.iter().all(|jvm| jvm.is_complete) {
+        println!("{}", style::good("everything was watched"));
+    }
+}
+
+/// What workers will lack unless it is in our environment when they are started.
+fn print_withheld(jvms: &[JvmView]) {
+    let withheld: BTreeSet<&Withheld> = jvms.iter().flat_map(|jvm| &jvm.withheld).collect();
+    if withheld.is_empty() {
+        return;
+    }
+    println!();
+    println!(
+        "values that were not kept, as they may be secrets; 'untether refine' takes them from its own environment:"
+    );
+    for Withheld { kind, name } in withheld {
+        let place = match kind {
+            WithheldKind::Environment => format!("environment variable {name}"),
+            WithheldKind::Property => {
+                format!("system property {name} (from {} in the environment)", normalised(name))
+            }
+            WithheldKind::Argument => format!("argument {name} (not needed again)"),
+        };
+        println!("  {place}");
+    }
+}
+
+fn print_unrunnable(document: &Document) {
     for (reason, tests) in &document.unrunnable {
         println!();
         println!("not run in every order by the last refinement ({reason}):");

@@ -8,10 +8,12 @@ mod detect;
 mod doctor;
 mod error;
 mod findings;
+mod place;
 mod progress;
 mod refine;
 mod replay;
 mod scratch;
+mod style;
 mod view;
 mod why;
 
@@ -38,14 +40,19 @@ fn end_quietly_when_output_is_closed() {
 
 fn main() -> ExitCode {
     end_quietly_when_output_is_closed();
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| arguments::explain(error));
+    let given = arguments.store.as_deref();
+    let store = match &arguments.command {
+        Command::Detect(_) => place::for_writing(given),
+        _ => place::for_reading(given),
+    };
     let result = match &arguments.command {
-        Command::Detect(request) => detect::run(&arguments.store, request),
-        Command::Deps(request) => deps::run(&arguments.store, request),
-        Command::Refine(request) => refine::run(&arguments.store, request),
-        Command::Replay(request) => replay::run(&arguments.store, request),
-        Command::Why(request) => why::run(&arguments.store, request),
-        Command::Doctor(request) => doctor::run(&arguments.store, request),
+        Command::Detect(request) => detect::run(&store, request),
+        Command::Deps(request) => deps::run(&store, request),
+        Command::Refine(request) => refine::run(&store, request),
+        Command::Replay(request) => replay::run(&store, request),
+        Command::Why(request) => why::run(&store, request),
+        Command::Doctor(request) => doctor::run(&store, request),
         Command::Config => {
             print!("{}", untether_project::DEFAULTS);
             Ok(0)
@@ -58,7 +65,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("untether: {error}");
+            anstream::eprintln!("untether: {} {error}", style::bad("error:"));
             ExitCode::from(error.exit_code())
         }
     }

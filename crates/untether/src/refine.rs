@@ -1,18 +1,17 @@
 //! `untether refine`: run what analysis proposes, remember it, and sum up.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hasher as _};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, arrange};
 use untether_model::{
-    Certainty, Channel, Cost, Coverage, Detection, Finding, Launch, Observation, Schedule, Share, Status, Trial, Tried,
-    UnitKind, class_of, method_of,
+    Certainty, Channel, ContentHash, ContentHasher, Cost, Coverage, Detection, Finding, Launch, Observation, PutBack,
+    Schedule, Share, Status, Trial, Tried, UnitKind, class_of, method_of,
 };
 use untether_project::{Config, Fingerprints};
-use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, watch};
+use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, stop_signal, watch};
 use untether_store::{Store, StoredRefinement};
 
 use crate::arguments::{FailOn, Format, RefineArguments};
@@ -21,15 +20,17 @@ use crate::detect::with_own_classes;
 use crate::error::Error;
 use crate::progress::RefineDisplay;
 use crate::scratch::Scratch;
-use crate::{findings, view};
+use crate::{findings, place, view};
 
 pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Error> {
     let mut store = Store::open(store_path)?;
+    Error::listen()?;
     let run = store.latest_run()?;
     for test in &request.test {
         check_name(&run, test)?;
     }
     let scratch = Scratch::create(store_path)?;
+    let project = place::project_of(store_path);
     let started = Instant::now();
     let earlier = store.refinements()?;
     if request.fresh {
@@ -56,7 +57,7 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
         std::fs::create_dir_all(&folder)
             .map_err(|error| Error::Failed(format!("cannot create {}: {error}", folder.display())))?;
         let stopped =
-            refine_jvm(&mut store, request, detection, &folder, previous, started, &mut result, &mut display)?;
+            refine_jvm(&mut store, request, detection, &folder, project, previous, started, &mut result, &mut display)?;
         runnable += usize::from(!matches!(stopped, Some(Stopped::NothingRan(_))));
         match stopped {
             None => {}
@@ -122,6 +123,11 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
             }
         }
     }
+    if let Some(signal) = stop_signal().filter(|_| !result.is_complete) {
+        let message =
+            "interrupted; what was found until then was stored, and 'untether refine' goes on from here".to_owned();
+        return Err(Error::Interrupted { signal, message });
+    }
     Ok(match request.fail_on {
         Some(FailOn::Any) if !result.findings.is_empty() => 1,
         Some(FailOn::New) if !new.is_empty() => 1,
@@ -139,6 +145,7 @@ fn refine_jvm(
     request: &RefineArguments,
     detection: &Detection,
     folder: &Path,
+    project: &Path,
     previous: Option<&StoredRefinement>,
     started: Instant,
     result: &mut StoredRefinement,
@@ -148,8 +155,11 @@ fn refine_jvm(
     let fingerprints = Fingerprints::read(&context.code());
     let evidence = Evidence::new(detection);
     // What a test comes to also depends on the JVM.
-    let jvm = key(&(&detection.launch.java_version, context.settings()));
-    let fingerprinted = Fingerprinted::new(&evidence, |class| format!("{jvm:016x}{}", fingerprints.of(class)));
+    let jvm = key(|hasher| {
+        hasher.text(&detection.launch.java_version);
+        hasher.texts(context.settings());
+    });
+    let fingerprinted = Fingerprinted::new(&evidence, |class| format!("{jvm}{}", fingerprints.of(class)));
     let asked: Option<BTreeSet<String>> = (!request.test.is_empty()).then(|| {
         // Invocations of a method run together.
         let is_asked = |test: &&String| request.test.iter().any(|given| view::is_named(test, method_of(given)));
@@ -187,12 +197,17 @@ fn refine_jvm(
         return Ok(None);
     }
     let limits = Limits { per_test: request.test_timeout, deadline: request.budget.map(|budget| started + budget) };
+    let config = Config::load(project)?;
     let jobs = request.jobs.map_or_else(|| thread::available_parallelism().map_or(2, usize::from), usize::from);
     let mut oracle = Jvms {
-        executor: Executor::new(context, Config::load(Path::new("."))?, folder, limits),
+        executor: Executor::new(context, config.clone(), folder, limits),
         store,
         jobs,
-        launch_key: key(&(&detection.launch.directory, &detection.launch.class_path, request.test_timeout)),
+        launch_key: key(|hasher| {
+            hasher.text(&detection.launch.directory);
+            hasher.texts(&detection.launch.class_path);
+            hasher.number(request.test_timeout.as_secs());
+        }),
         fingerprinted: &fingerprinted,
         occurrences: HashMap::new(),
         obstacle: None,
@@ -213,8 +228,8 @@ fn refine_jvm(
     result.cost.jvm_starts += cost.jvm_starts;
     result.obstacle = result.obstacle.take().or(oracle.obstacle);
     let mut findings = refinement.findings;
-    let has_time = || limits.deadline.is_none_or(|deadline| Instant::now() < deadline);
-    name_causes(&mut findings, &detection.launch, folder, request.test_timeout, has_time);
+    let has_time = || !limits.are_over();
+    name_causes(&mut findings, &detection.launch, &config, folder, request.test_timeout, has_time);
     for finding in findings {
         result.add_finding(finding, &detection.launch);
     }
@@ -242,6 +257,7 @@ fn refine_jvm(
 fn name_causes(
     findings: &mut [Finding],
     launch: &Launch,
+    config: &Config,
     folder: &Path,
     per_test: Duration,
     has_time: impl Fn() -> bool,
@@ -258,13 +274,19 @@ fn name_causes(
                     channel.write.clone_from(&seen.write);
                 }
             }
-        } else if has_time() && name_channels(finding, launch, folder, per_test).is_ok() {
+        } else if has_time() && name_channels(finding, launch, config, folder, per_test).is_ok() {
             writes.insert(key, finding.resources.clone());
         }
     }
 }
 
-fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test: Duration) -> Result<(), Error> {
+fn name_channels(
+    finding: &mut Finding,
+    launch: &Launch,
+    config: &Config,
+    folder: &Path,
+    per_test: Duration,
+) -> Result<(), Error> {
     let folder = folder.join(&finding.id);
     std::fs::create_dir_all(&folder)
         .map_err(|error| Error::Failed(format!("cannot create {}: {error}", folder.display())))?;
@@ -272,11 +294,10 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
     tests.push(finding.test.clone());
     let timeout = per_test * tests.len() as u32;
     let command = WorkerContext::new(launch, &folder)?.watchable(&Schedule::new(tests), &folder)?;
-    let config = Config::load(Path::new("."))?;
     let watched = watch(
         WatchRequest {
             launcher: Launcher::Jvm(command),
-            config: &config,
+            config,
             directory: &folder,
             timeout: Some(timeout),
             captures_output: true,
@@ -294,17 +315,30 @@ fn name_channels(finding: &mut Finding, launch: &Launch, folder: &Path, per_test
             }
         }
     }
-    if finding.resources.is_empty() && finding.cause.certainty == Certainty::Likely && !watched.has_timed_out {
+    let is_whole = !watched.has_timed_out && watched.signal.is_none();
+    if finding.resources.is_empty() && finding.cause.certainty == Certainty::Likely && is_whole {
         finding.cause.certainty = Certainty::Outside;
     }
     arrange(finding);
     Ok(())
 }
 
-fn key(value: &impl std::hash::Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
+fn key(feed: impl FnOnce(&mut ContentHasher)) -> ContentHash {
+    let mut hasher = ContentHasher::default();
+    feed(&mut hasher);
     hasher.finish()
+}
+
+fn feed_trial(hasher: &mut ContentHasher, trial: &Trial) {
+    let (kind, fields): (u64, &[String]) = match &trial.put_back {
+        PutBack::Nothing => (0, &[]),
+        PutBack::Only(fields) => (1, fields),
+        PutBack::AllBut(fields) => (2, fields),
+    };
+    hasher.texts(&trial.before);
+    hasher.number(kind);
+    hasher.texts(fields);
+    hasher.texts(trial.last.as_slice());
 }
 
 /// Runs schedules in worker JVMs and remembers what they came to.
@@ -312,7 +346,7 @@ struct Jvms<'j> {
     executor: Executor,
     store: &'j mut Store,
     jobs: usize,
-    launch_key: u64,
+    launch_key: ContentHash,
     fingerprinted: &'j Fingerprinted<'j, 'j>,
     /// How often each schedule has been asked for in this refinement.
     occurrences: HashMap<String, usize>,
@@ -330,14 +364,29 @@ impl Jvms<'_> {
         let tests = group.iter().flat_map(|trial| trial.before.iter().chain(&trial.last));
         let classes: BTreeMap<&str, &str> =
             tests.map(|test| (class_of(test), self.fingerprinted.of_class(test))).collect();
-        format!("trials-{:016x}", key(&(self.launch_key, group, classes)))
+        let key = key(|hasher| {
+            hasher.hash(self.launch_key);
+            hasher.number(group.len() as u64);
+            group.iter().for_each(|trial| feed_trial(hasher, trial));
+            for (class, fingerprint) in classes {
+                hasher.texts([class, fingerprint]);
+            }
+        });
+        format!("trials-{key}")
     }
 
     /// The schedule with everything that decides what it comes to.
     fn key(&self, schedule: &Schedule) -> String {
         let classes: BTreeMap<&str, &str> =
             schedule.tests.iter().map(|test| (class_of(test), self.fingerprinted.of_class(test))).collect();
-        format!("{:016x}", key(&(self.launch_key, schedule, classes)))
+        let key = key(|hasher| {
+            hasher.hash(self.launch_key);
+            hasher.texts(&schedule.tests);
+            for (class, fingerprint) in classes {
+                hasher.texts([class, fingerprint]);
+            }
+        });
+        key.to_string()
     }
 }
 

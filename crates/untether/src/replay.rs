@@ -5,12 +5,13 @@ use std::path::Path;
 use serde::Serialize;
 use untether_model::{Finding, Schedule, Status};
 use untether_project::Config;
-use untether_runner::{Execution, Executor, Limits, WorkerContext};
+use untether_runner::{Execution, Executor, Limits, WorkerContext, stop_signal};
 use untether_store::Store;
 
 use crate::arguments::{Format, ReplayArguments};
 use crate::error::Error;
 use crate::findings;
+use crate::place;
 use crate::scratch::Scratch;
 use crate::view::JSON_VERSION;
 
@@ -35,7 +36,7 @@ struct TestView {
 }
 
 pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Error> {
-    let store = Store::open(store_path)?;
+    let store = Store::open_to_read(store_path)?;
     let refinements = store.refinements()?;
     let Some(latest) = refinements.first() else {
         return Err(Error::Usage("there is no refinement yet; run 'untether refine' first".to_owned()));
@@ -52,14 +53,19 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
     let launch = latest
         .launch_of(finding)
         .ok_or_else(|| Error::Failed("the finding's JVM was not recorded; run 'untether refine --fresh'".to_owned()))?;
+    Error::listen()?;
     let scratch = Scratch::create(store_path)?;
     let context = WorkerContext::new(launch, &scratch.path)?;
     let limits = Limits { per_test: request.test_timeout, deadline: None };
-    let executor = Executor::new(context, Config::load(Path::new("."))?, &scratch.path, limits);
+    let executor = Executor::new(context, Config::load(place::project_of(store_path))?, &scratch.path, limits);
     let mut runs = Vec::new();
     for tests in [&finding.counter_schedule, &finding.schedule] {
         let Execution::Ended(observation) = executor.execute(&Schedule::new(tests.clone()))? else {
-            return Err(Error::Failed("the replay ran out of time".to_owned()));
+            let message = "the replay was interrupted".to_owned();
+            return Err(match stop_signal() {
+                Some(signal) => Error::Interrupted { signal, message },
+                None => Error::Failed("the replay ran out of time".to_owned()),
+            });
         };
         let tests = tests
             .iter()

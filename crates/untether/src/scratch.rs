@@ -1,5 +1,7 @@
-//! Folders for the files of one run, inside the store's folder.
+//! Folders for the files of one run, inside the store's folder; for their owner only, as they hold what JVMs were given.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,9 +16,15 @@ impl Scratch {
     pub(crate) fn create(store: &Path) -> Result<Self, Error> {
         remove_stale(store);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
-        let path = store.join(format!("run-{}-{nanos}", std::process::id()));
+        let name = format!("run-{}-{nanos}", std::process::id());
+        let make = |path: &Path| DirBuilder::new().mode(0o700).create(path);
+        let mut path = store.join(&name);
+        // A store that can only be read is no place for files.
+        if make(&path).is_err() {
+            path = std::env::temp_dir().join(format!("untether-{name}"));
+            make(&path).map_err(|error| Error::Failed(format!("cannot create {}: {error}", path.display())))?;
+        }
         let failed = |error: std::io::Error| Error::Failed(format!("cannot create {}: {error}", path.display()));
-        std::fs::create_dir_all(&path).map_err(failed)?;
         // Test JVMs have working folders of their own.
         let path = path.canonicalize().map_err(failed)?;
         Ok(Scratch { path })

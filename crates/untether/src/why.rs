@@ -14,7 +14,7 @@ use crate::view::{project_folder, to_stdout};
 const KINDS: [DependencyKind; 3] = [DependencyKind::Data, DependencyKind::Anti, DependencyKind::Candidate];
 
 pub(crate) fn run(store: &Path, request: &WhyArguments) -> Result<u8, Error> {
-    let stored = Store::open(store)?.latest_run()?;
+    let stored = Store::open_to_read(store)?.latest_run()?;
     let run = Run::new(&stored.detections, &project_folder(store));
     let module = request.module.as_deref();
     let (writer, reader) = (run.find(&request.writer, module)?, run.find(&request.reader, module)?);

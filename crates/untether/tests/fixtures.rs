@@ -169,8 +169,11 @@ fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
 
 /// What is wrong with a run whatever it finds: the runtime stumbled, or a test is there twice.
 fn anomalies(run: &Path, messages: &str) -> Vec<String> {
-    let mut wrong: Vec<String> =
-        messages.lines().filter(|line| line.contains("boundary:")).map(str::to_owned).collect();
+    let mut wrong: Vec<String> = messages
+        .lines()
+        .filter(|line| line.contains("boundary:") || line.contains("framework:"))
+        .map(str::to_owned)
+        .collect();
     let output = untether(run, &["deps", "--format", "json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let mut seen = BTreeSet::new();
@@ -197,17 +200,21 @@ fn check(fixture: &Fixture, home: &Path, class_path: &str, way: &str) -> Vec<Str
     wrong
 }
 
-fn check_all(home: &Path) {
+/// Checks each fixture in the ways that `ways_of` gives it: a name, and the libraries to run with.
+fn check_each(home: &Path, fixtures: Vec<Fixture>, ways_of: impl Fn(&Fixture) -> Vec<(&'static str, String)> + Sync) {
+    assert!(!fixtures.is_empty() || std::env::var_os("UNTETHER_FIXTURES").is_some());
     let everything = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
-    // JUnit 4 and 3 are found through the Platform (Vintage) and without it.
-    let without_platform: Vec<&str> =
-        everything.split(':').filter(|jar| jar.contains("/junit/junit/") || jar.contains("hamcrest")).collect();
-    let without_platform = without_platform.join(":");
     let classes = scratch(&format!("fixture-classes-{}", feature_version(home)));
-    let sources: Vec<PathBuf> =
-        ROOTS.iter().flat_map(|root| java_files(&repository().join("fixtures").join(root))).collect();
-    compile(home, &everything, &sources, &classes);
-    let queue = Mutex::new(fixtures());
+    static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    {
+        let mut compiled = COMPILED.lock().unwrap();
+        if compiled.insert(classes.clone()) {
+            let sources: Vec<PathBuf> =
+                ROOTS.iter().flat_map(|root| java_files(&repository().join("fixtures").join(root))).collect();
+            compile(home, &everything, &sources, &classes);
+        }
+    }
+    let queue = Mutex::new(fixtures);
     let failures = Mutex::new(Vec::new());
     support::agent();
     std::thread::scope(|scope| {
@@ -215,9 +222,7 @@ fn check_all(home: &Path) {
             scope.spawn(|| {
                 loop {
                     let Some(fixture) = queue.lock().unwrap().pop() else { return };
-                    let is_jupiter = fixture.folder.parent().unwrap().ends_with("jupiter");
-                    let ways = [("platform", &everything), ("plain", &without_platform)];
-                    for (way, libraries) in &ways[..if is_jupiter { 1 } else { 2 }] {
+                    for (way, libraries) in ways_of(&fixture) {
                         let class_path = format!("{}:{libraries}", classes.display());
                         for wrong in check(&fixture, home, &class_path, way) {
                             failures.lock().unwrap().push(format!("{} ({way}): {wrong}", fixture.name));
@@ -232,6 +237,25 @@ fn check_all(home: &Path) {
     assert!(failures.is_empty(), "on {}:\n{}", home.display(), failures.join("\n"));
 }
 
+fn is_jupiter(fixture: &Fixture) -> bool {
+    fixture.folder.parent().unwrap().ends_with("jupiter")
+}
+
+fn check_all(home: &Path) {
+    let everything = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    // JUnit 4 and 3 are found through the Platform (Vintage) and without it.
+    let without_platform: Vec<&str> =
+        everything.split(':').filter(|jar| jar.contains("/junit/junit/") || jar.contains("hamcrest")).collect();
+    let without_platform = without_platform.join(":");
+    check_each(home, fixtures(), |fixture| {
+        let mut ways = vec![("platform", everything.clone())];
+        if !is_jupiter(fixture) {
+            ways.push(("plain", without_platform.clone()));
+        }
+        ways
+    });
+}
+
 #[test]
 fn every_fixture_has_exactly_the_dependencies_that_its_source_says_on_the_oldest_jdk() {
     check_all(jdks().first().unwrap());
@@ -243,4 +267,50 @@ fn every_fixture_has_exactly_the_dependencies_that_its_source_says_on_the_newest
     if jdks.len() > 1 {
         check_all(jdks.last().unwrap());
     }
+}
+
+#[test]
+fn every_fixture_has_exactly_the_dependencies_that_its_source_says_on_the_jdks_between() {
+    let jdks = jdks();
+    for home in jdks.iter().skip(1).take(jdks.len().saturating_sub(2)) {
+        check_all(home);
+    }
+}
+
+/// One for each kind of Jupiter test and fixture.
+const KINDS_OF_JUPITER: &[&str] = &[
+    "after_all_read_by_other",
+    "before_all_reads",
+    "before_each_leaks",
+    "dynamic_tests",
+    "extension_callbacks",
+    "inherited_before_all",
+    "nested_reset",
+    "nested_tests",
+    "parameterized",
+    "per_class_instance",
+    "per_class_reset",
+    "per_method_instance",
+    "repeated",
+    "restored_after_all",
+    "static_primitive",
+    "test_constructor",
+];
+
+#[test]
+fn junit_6_is_followed_like_junit_5() {
+    let libraries = class_path_of(&repository().join("fixtures/versions/junit6.xml"), "junit6");
+    let mut some = fixtures();
+    some.retain(|fixture| KINDS_OF_JUPITER.contains(&fixture.name.as_str()) || fixture.name == "junit4_before_class");
+    check_each(jdks().first().unwrap(), some, |_| vec![("junit-6", libraries.clone())]);
+}
+
+#[test]
+fn junit_4_10_is_followed_like_later_ones() {
+    let libraries = class_path_of(&repository().join("fixtures/versions/junit410.xml"), "junit410");
+    let mut some = fixtures();
+    // These need what came with 4.11: an order of methods, and parameters that are no arrays.
+    let newer = ["junit4_same_class", "junit4_parameterized"];
+    some.retain(|fixture| !is_jupiter(fixture) && !newer.contains(&fixture.name.as_str()));
+    check_each(jdks().first().unwrap(), some, |_| vec![("junit-4.10", libraries.clone())]);
 }

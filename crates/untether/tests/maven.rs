@@ -5,20 +5,9 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use support::{repository, scratch, untether};
-
-/// A fresh copy of an example, without build output.
-fn copy_of(example: &str, name: &str) -> PathBuf {
-    let target = scratch("examples").join(name);
-    let _ = std::fs::remove_dir_all(&target);
-    let status =
-        Command::new("cp").arg("-r").arg(repository().join("examples").join(example)).arg(&target).status().unwrap();
-    assert!(status.success());
-    target
-}
+use support::{command, copy_of, text, untether};
 
 fn pairs(project: &Path) -> BTreeSet<(String, String)> {
     pairs_of(project, &[])
@@ -128,4 +117,35 @@ fn a_build_that_fails_keeps_its_exit_code_and_its_results() {
         document["tests"].as_array().unwrap().iter().filter(|test| test["outcome"] == "failed").collect();
     assert_eq!(failed.len(), 1);
     assert!(failed[0]["message"].as_str().unwrap().contains("on purpose"));
+}
+
+#[test]
+fn a_project_below_a_folder_with_letters_of_its_own_language_is_watched_and_refined() {
+    let project = copy_of("bookshop", "küche 100%/bookshop");
+    // Whether locations in the manifest are absolute or not, one has such a letter.
+    let pom = std::fs::read_to_string(project.join("pom.xml")).unwrap();
+    let output = "<build>\n    <testOutputDirectory>target/prüfung</testOutputDirectory>";
+    std::fs::write(project.join("pom.xml"), pom.replacen("<build>", output, 1)).unwrap();
+    let run = |arguments: &[&str]| command(&project, arguments).env("LC_ALL", "C.UTF-8").output().unwrap();
+    let output = run(&["detect", "--", "mvn", "-q", "-B", "test"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // Workers are started with the class path that was named by a jar of only a manifest.
+    let output = run(&["refine", "--quiet", "--format", "json", "--test", "PriceCalculatorTest"]);
+    let document: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr)));
+    assert_eq!(document["manifest"][0]["setters"][0], "bookshop.ExchangeRatesTest#loadsThePublishedRates");
+    assert_eq!(document["differing"].as_array().unwrap().len(), 0, "{document}");
+}
+
+#[test]
+fn a_build_without_tests_is_no_internal_problem() {
+    let project = copy_of("bookshop", "bookshop-skipped");
+    let skipped = untether(&project, &["detect", "--", "mvn", "-q", "-B", "test", "-DskipTests"]);
+    assert_eq!(skipped.status.code(), Some(0), "{}", text(&skipped.stderr));
+    assert!(text(&skipped.stderr).contains("no test was run, as the command asks"), "{}", text(&skipped.stderr));
+    std::fs::remove_dir_all(project.join("src/test")).unwrap();
+    std::fs::remove_dir_all(project.join("target")).unwrap();
+    let empty = untether(&project, &["detect", "--", "mvn", "-q", "-B", "test"]);
+    assert_eq!(empty.status.code(), Some(0), "{}", text(&empty.stderr));
+    assert!(text(&empty.stderr).contains("no test was seen. There are none, or"), "{}", text(&empty.stderr));
 }

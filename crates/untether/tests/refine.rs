@@ -192,8 +192,17 @@ fn every_fixture_has_exactly_the_manifest_dependencies_that_its_source_says() {
     for folder in folders {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let run = watched(&name, "found");
-        let document = json(&run, &["refine", "--format", "json", "--quiet", "--test-timeout", "5s"]);
-        wrong.extend(differences(&expected(&folder), &document).into_iter().map(|text| format!("{name}: {text}")));
+        // Where a test hangs, a limit is waited for: longer ones are tried only where the machine is busy.
+        let limits = if name == "hangs" { &["5s", "30s", "3m"][..] } else { &["10m"] };
+        let (mut different, mut document) = (Vec::new(), Value::Null);
+        for limit in limits {
+            document = json(&run, &["refine", "--format", "json", "--quiet", "--fresh", "--test-timeout", limit]);
+            different = differences(&expected(&folder), &document);
+            if different.is_empty() {
+                break;
+            }
+        }
+        wrong.extend(different.into_iter().map(|text| format!("{name}: {text}")));
         assert_eq!(document["is_complete"], true, "{name}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -236,13 +245,19 @@ fn a_proof_can_be_replayed_and_a_known_finding_is_not_new() {
 #[test]
 fn a_refinement_that_ran_out_of_time_goes_on_where_it_was() {
     let run = watched("hangs", "resumed");
-    // The hanging test alone takes longer than this.
-    let arguments = ["refine", "--quiet", "--format", "json", "--test-timeout", "6s", "--jobs", "1"];
-    let cut_off = json(&run, &[&arguments[..], &["--budget", "4s"]].concat());
+    // Long enough to run the original order, however busy the machine is; the hanging test alone takes longer.
+    let (cut_off, limit) = (2..10)
+        .map(|power| 1u32 << power)
+        .find_map(|budget| {
+            let (budget, limit) = (format!("{budget}s"), format!("{}s", budget * 3 / 2));
+            let arguments = ["refine", "--quiet", "--format", "json", "--jobs", "1", "--test-timeout", &limit];
+            let document = json(&run, &[&arguments[..], &["--budget", &budget]].concat());
+            (document["executions"].as_u64().unwrap() > 0).then_some((document, limit))
+        })
+        .unwrap();
     assert_eq!(cut_off["is_complete"], false);
     assert_eq!(cut_off["manifest"].as_array().unwrap().len(), 0);
-    let spent = cut_off["executions"].as_u64().unwrap();
-    assert!(spent > 0, "the original order was run");
+    let arguments = ["refine", "--quiet", "--format", "json", "--jobs", "1", "--test-timeout", &limit];
     let whole = json(&run, &arguments);
     assert_eq!(whole["is_complete"], true);
     assert_eq!(whole["manifest"][0]["test"], "refine.hangs.APassesTest#passes");

@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Runs tests of the class path without a build tool: {@code Worker PLAN [RESULTS]}. With {@code -} in place of the plan's
- * file, plans come through the standard input.
+ * Runs tests of the class path without a build tool: {@code Worker PLAN [RESULTS STARTER]}. With {@code -} in place of the
+ * plan's file, plans come through the standard input.
  *
  * <p>The plan has one test class per line, or one test as {@code class#method}; neighbouring lines of one
  * class and of the classes that JUnit nests in it form one class run: exactly these methods, in this order, with
@@ -44,8 +44,8 @@ public final class Worker {
         boolean isLive = arguments[0].equals("-");
         List<String> plan = isLive ? null : Files.readAllLines(Paths.get(arguments[0]), StandardCharsets.UTF_8);
         Results results = new Results(arguments.length > 1 ? arguments[1] : null);
-        if (arguments.length > 1) {
-            endWithParent();
+        if (arguments.length > 2) {
+            endWith(Long.parseLong(arguments[2]));
         }
         if (isLive) {
             runAll(new Worker(results));
@@ -76,15 +76,15 @@ public final class Worker {
         }
     }
 
-    /** A worker whose starter was killed would run on, with a test that hangs for ever. */
-    private static void endWithParent() {
-        ProcessHandle parent = ProcessHandle.current().parent().orElse(null);
+    /** A worker whose starter was killed, even before we came to this, would run on with a test that hangs. */
+    private static void endWith(long starter) {
+        ProcessHandle process = ProcessHandle.of(starter).orElse(null);
         Thread watch = new Thread(() -> {
-            while (parent == null || parent.isAlive()) {
+            while (process != null && process.isAlive()) {
                 try {
                     Thread.sleep(500);
                 } catch (InterruptedException ignored) {
-                    // Only the parent's end counts.
+                    // Only the starter's end counts.
                 }
             }
             Runtime.getRuntime().halt(5);

@@ -1,9 +1,8 @@
 //! What an earlier refinement still says, and what has to be looked at again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use untether_model::{Detection, Finding, OutcomeStatus, Status, UnitKind, class_of, method_of};
+use untether_model::{ContentHasher, Detection, Finding, OutcomeStatus, Status, UnitKind, class_of, method_of};
 
 use crate::refine::evidence::Evidence;
 
@@ -30,9 +29,9 @@ impl<'e, 'd> Fingerprinted<'e, 'd> {
 
     /// What the class of a test looks like, and who writes what the test reads.
     pub fn of_test(&self, test: &str) -> String {
-        let mut hasher = DefaultHasher::new();
-        self.evidence.writers_named(test).hash(&mut hasher);
-        format!("{}-{:016x}", self.of_class(test), hasher.finish())
+        let mut hasher = ContentHasher::default();
+        hasher.texts(self.evidence.writers_named(test));
+        format!("{}-{}", self.of_class(test), hasher.finish())
     }
 
     /// The tests about which an earlier refinement says nothing any more: they, their writers, or the tests that a

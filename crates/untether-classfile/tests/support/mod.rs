@@ -110,7 +110,8 @@ impl Jdk {
             let mut archive = zip::ZipArchive::new(fs::File::open(&path).unwrap()).unwrap();
             for index in 0..archive.len() {
                 let mut file = archive.by_index(index).unwrap();
-                let Some(name) = file.name().strip_prefix("classes/").filter(|name| name.ends_with(".class")) else {
+                let name = file.name().unwrap().into_owned();
+                let Some(name) = name.strip_prefix("classes/").filter(|name| name.ends_with(".class")) else {
                     continue;
                 };
                 let target = module.join(name);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -37,13 +38,73 @@ pub fn agent() -> &'static Path {
 }
 
 pub fn untether(directory: &Path, arguments: &[&str]) -> Output {
+    command(directory, arguments).output().unwrap()
+}
+
+/// The program about to be started, for tests that give it an environment or do not wait for it.
+pub fn command(directory: &Path, arguments: &[&str]) -> Command {
     agent();
-    Command::new(env!("CARGO_BIN_EXE_untether"))
-        .args(arguments)
-        .current_dir(directory)
-        .env_remove("JAVA_TOOL_OPTIONS")
-        .output()
-        .unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_untether"));
+    command.args(arguments).current_dir(directory).env_remove("JAVA_TOOL_OPTIONS");
+    command
+}
+
+/// An empty folder.
+pub fn fresh(group: &str, name: &str) -> PathBuf {
+    let path = scratch(group).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Compiles sources of the unnamed package, and gives a class path with them and the fixtures' libraries.
+pub fn class_path_with(folder: &Path, sources: &[(&str, &str)]) -> String {
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    let files: Vec<PathBuf> = sources
+        .iter()
+        .map(|(name, source)| {
+            let file = folder.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, source).unwrap();
+            file
+        })
+        .collect();
+    let classes = folder.join("classes");
+    compile(jdks().first().unwrap(), &libraries, &files, &classes);
+    format!("{}:{libraries}", classes.display())
+}
+
+/// A fresh copy of an example project, without build output.
+pub fn copy_of(example: &str, name: &str) -> PathBuf {
+    let target = scratch("examples").join(name);
+    let _ = std::fs::remove_dir_all(&target);
+    std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+    let status =
+        Command::new("cp").arg("-r").arg(repository().join("examples").join(example)).arg(&target).status().unwrap();
+    assert!(status.success());
+    target
+}
+
+/// Waits for something that is bound to come, however busy the machine is.
+pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(300);
+    loop {
+        if let Some(found) = poll() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether a process runs; one that has ended but was not waited for does not.
+pub fn is_alive(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Every JDK of 17 or newer on this machine: `JAVA_HOME`, then the usual folder.

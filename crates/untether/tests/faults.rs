@@ -1,0 +1,91 @@
+//! What goes wrong around the agent is said, and costs no test.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use support::{class_path_with, command, fresh, jdks, text, untether};
+
+#[test]
+fn an_agent_that_cannot_start_leaves_the_jvm_alone_and_says_so() {
+    let folder = fresh("faults", "unwatched");
+    let source = "public class Main { public static void main(String[] a) { System.out.println(\"has run\"); } }";
+    let class_path = class_path_with(&folder, &[("Main.java", source)]);
+    let java = jdks().first().unwrap().join("bin/java").display().to_string();
+    let script = format!("echo of another version > \"$UNTETHER_OPTIONS\"; exec {java} -cp {class_path} Main");
+    let output = untether(&folder, &["detect", "--", "sh", "-c", &script]);
+    assert_eq!(text(&output.stdout), "has run\n", "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("the first line is not of this version"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_jvm_whose_run_is_over_starts_as_if_nobody_had_wanted_to_watch_it() {
+    let folder = fresh("faults", "over");
+    let source = "public class Main { public static void main(String[] a) { System.out.println(\"has run\"); } }";
+    let class_path = class_path_with(&folder, &[("Main.java", source)]);
+    let output = std::process::Command::new(jdks().first().unwrap().join("bin/java"))
+        .arg(format!("-agentpath:{}={}", support::agent().display(), folder.join("gone/agent-options").display()))
+        .args(["-cp", &class_path, "Main"])
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "has run\n".to_owned()));
+}
+
+#[test]
+fn a_framework_without_a_method_that_is_hooked_is_reported() {
+    let folder = fresh("faults", "framework");
+    let sources = [
+        ("org/junit/runners/ParentRunner.java", "package org.junit.runners; public class ParentRunner {}"),
+        (
+            "OddTest.java",
+            "class OddTest { @org.junit.jupiter.api.Test void m() { new org.junit.runners.ParentRunner(); } }",
+        ),
+    ];
+    let class_path = class_path_with(&folder, &sources);
+    // Without JUnit 4, whose class of that name would be a second one.
+    let class_path: Vec<&str> = class_path.split(':').filter(|entry| !entry.contains("/junit/junit/")).collect();
+    let class_path = class_path.into_iter().filter(|e| !e.contains("vintage")).collect::<Vec<_>>().join(":");
+    let output = untether(&folder, &["detect", "--classpath", &class_path]);
+    let errors = text(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("org.junit.runners.ParentRunner has no method run("), "{errors}");
+    let doctor = text(&untether(&folder, &["doctor"]).stdout);
+    assert!(doctor.contains("org.junit.runners.ParentRunner has no method setScheduler("), "{doctor}");
+}
+
+#[test]
+fn tests_that_are_watched_again_have_the_environment_of_the_workers() {
+    let folder = fresh("faults", "environment");
+    // They meet in a file only, so that refinement watches them once more.
+    let first = r#"
+        import java.nio.file.*;
+        class AExpectsNoneTest {
+            static Path path() {
+                return Paths.get(System.getProperty("java.io.tmpdir"), "mark-" + ProcessHandle.current().pid());
+            }
+            @org.junit.jupiter.api.Test void isAbsent() throws Exception {
+                byte[] line = (System.getenv("COLOUR") + " " + System.getenv("LATER") + "\n").getBytes();
+                Files.write(Paths.get("seen"), line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                if (Files.exists(path())) throw new IllegalStateException();
+            }
+        }"#;
+    let second = "class BCreatesTest {
+                      @org.junit.jupiter.api.Test void creates() throws Exception {
+                          java.nio.file.Files.createFile(AExpectsNoneTest.path()).toFile().deleteOnExit();
+                      }
+                  }";
+    let class_path = class_path_with(&folder, &[("AExpectsNoneTest.java", first), ("BCreatesTest.java", second)]);
+    let detected = command(&folder, &["detect", "--classpath", &class_path]).env("COLOUR", "red").output().unwrap();
+    assert!(detected.status.success(), "{}", text(&detected.stderr));
+    std::fs::remove_file(folder.join("seen")).unwrap();
+    let refined = command(&folder, &["refine", "--quiet", "--format", "json", "-j", "1"])
+        .env("COLOUR", "green")
+        .env("LATER", "1")
+        .output()
+        .unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&refined.stdout).unwrap();
+    assert_eq!(document["manifest"][0]["test"], "AExpectsNoneTest#isAbsent", "{document}");
+    let seen = std::fs::read_to_string(folder.join("seen")).unwrap();
+    assert!(seen.lines().count() > 1 && seen.lines().all(|line| line == "red null"), "{seen}");
+}
