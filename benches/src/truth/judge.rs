@@ -31,9 +31,9 @@ impl Judgement {
 pub(crate) fn judge(finding: &Finding, cells: &[Cell], world: &mut impl World) -> Result<Judgement, Failure> {
     let mut problems = Vec::new();
     let violating = replay(&finding.schedule, &finding.violated, finding, world, &mut problems)?;
-    let countering = replay(&finding.counter_schedule, &finding.reference, finding, world, &mut problems)?;
-    if finding.reference == finding.violated {
-        problems.push(format!("both outcomes are said to be {}", finding.reference));
+    let countering = replay(&finding.counter_schedule, &finding.counter, finding, world, &mut problems)?;
+    if finding.counter == finding.violated {
+        problems.push(format!("both outcomes are said to be {}", finding.counter));
     }
     let alone = world.last(std::slice::from_ref(&finding.test))?;
     let after = after(&finding.others, &finding.test, world)?;
@@ -161,7 +161,7 @@ mod tests {
             others: words(others),
             schedule: words(&format!("{others} V#v")),
             counter_schedule: words("V#v"),
-            reference: "passed".to_owned(),
+            counter: "passed".to_owned(),
             violated: "failed".to_owned(),
             causes: vec!["truth.Cell1.value".to_owned()],
             ..Finding::default()

@@ -95,7 +95,7 @@ impl Libraries {
             plan: suite.tests().iter().map(|test| test.replacen("truth.", "warm.", 1)).collect(),
             directory: self.folder.clone(),
         };
-        let mut command = worker_command(&request).map_err(|error| Failure::new(error.to_string()))?;
+        let mut command = worker_command(&request).map_err(|error| Failure::new(error.to_string()))?.into_command();
         command.arg(self.folder.join("results.txt")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().map_err(Failure::io("start", java))?;
         if archive.exists() { Ok((jar, archive)) } else { Err(Failure::new("no archive was written")) }

@@ -19,7 +19,7 @@ pub(crate) struct Finding {
     pub(crate) cleaners: Vec<String>,
     pub(crate) schedule: Vec<String>,
     pub(crate) counter_schedule: Vec<String>,
-    pub(crate) reference: String,
+    pub(crate) counter: String,
     pub(crate) violated: String,
     /// What the first place in which the tests meet is called.
     pub(crate) causes: Vec<String>,
@@ -102,7 +102,7 @@ fn finding(value: &Value, resources: &Value) -> Finding {
         cleaners: texts(&value["cleaners"]),
         schedule: texts(&value["schedule"]),
         counter_schedule: texts(&value["counter_schedule"]),
-        reference: text(&value["outcome"]["reference"]),
+        counter: text(&value["outcome"]["counter"]),
         violated: text(&value["outcome"]["violated"]),
         causes: causes.into_iter().map(text).filter(|text| !text.is_empty()).collect(),
     }
@@ -132,7 +132,7 @@ mod tests {
             "manifest": [{
                 "test": "A#a", "role": "victim", "polluters": ["B#b"], "cleaners": ["C#c"], "cause": "p.Cell1.value",
                 "resources": [{"name": "Cell1.value", "root": "p.Cell1.value"}],
-                "outcome": {"reference": "passed", "violated": "failed"},
+                "outcome": {"counter": "passed", "violated": "failed"},
                 "schedule": ["B#b", "A#a"], "counter_schedule": ["A#a"]
             }]
         });

@@ -240,7 +240,7 @@ pub fn arrange(finding: &mut Finding) {
     });
     if finding.cause.certainty == Certainty::Proven {
         finding.resources.retain(|channel| fields.contains(&channel.field));
-    } else {
+    } else if finding.cause.fields.is_empty() {
         finding.cause.fields = finding.resources.first().map(|channel| channel.field.clone()).into_iter().collect();
     }
     finding.resources.truncate(MOST_CHANNELS);
