@@ -314,7 +314,7 @@ mod tests {
         let trace = gathered("lost", &[slot(1), slot(3), slot(4), write(3), write(9), Frame::End]);
         let places: Vec<&str> = trace.slots.iter().map(|slot| slot.place.as_str()).collect();
         assert_eq!(places, ["", "field1", "", "field3", "field4"]);
-        assert_eq!(trace.events, [Event::Write { actor: 1, slot: 3, stack: 0, labels: Vec::new() }]);
+        assert_eq!(trace.events, [Event::Write { actor: 1, slot: 3, stack: 0, labels: Default::default() }]);
         assert_eq!(trace.notes.len(), 1);
         assert!(trace.notes[0].text.contains("2 slot record(s)"), "{:?}", trace.notes);
     }

@@ -13,8 +13,14 @@ fn rules() -> impl Strategy<Value = Rules> {
 }
 
 fn options() -> impl Strategy<Value = AgentOptions> {
-    (LINE, rules(), rules(), rules(), rules()).prop_map(|(directory, ignore, opaque, immutable, secrets)| {
-        AgentOptions { trace_directory: PathBuf::from(directory), ignore, opaque, immutable, secrets }
+    let parts = (LINE, rules(), rules(), rules(), rules(), any::<bool>());
+    parts.prop_map(|(directory, ignore, opaque, immutable, secrets, is_thorough)| AgentOptions {
+        trace_directory: PathBuf::from(directory),
+        ignore,
+        opaque,
+        immutable,
+        secrets,
+        is_thorough,
     })
 }
 
@@ -29,7 +35,7 @@ proptest! {
     #[test]
     fn arbitrary_text_never_panics(text in any::<String>()) {
         let _ = AgentOptions::parse(&text);
-        let _ = AgentOptions::parse(&format!("untether agent options 1\n{text}"));
+        let _ = AgentOptions::parse(&format!("untether agent options 2\n{text}"));
     }
 }
 
