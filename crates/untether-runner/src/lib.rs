@@ -9,6 +9,7 @@ mod error;
 mod gather;
 mod lifeline;
 mod results;
+mod runs;
 mod schedule;
 mod stop;
 mod trials;
