@@ -158,6 +158,10 @@ impl Oracle for Model<'_> {
             .collect())
     }
 
+    fn has_room(&self) -> bool {
+        true
+    }
+
     fn warm_up(&mut self, _tests: Vec<String>) {}
 
     fn progress(&mut self, _phase: Phase) {}

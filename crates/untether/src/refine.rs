@@ -211,6 +211,8 @@ fn refine_jvm(
         fingerprinted: &fingerprinted,
         occurrences: HashMap::new(),
         obstacle: None,
+        tried: 0,
+        has_budget: request.budget.is_some(),
         cost: Cost::default(),
         unrunnable: BTreeMap::new(),
         display,
@@ -223,6 +225,8 @@ fn refine_jvm(
     result.coverage.candidates.add(refinement.coverage.candidates);
     result.coverage.pairs.add(refinement.coverage.pairs);
     result.coverage.class_pairs.add(refinement.coverage.class_pairs);
+    // Where JVMs can be put back, what is left of the candidates can still be tried.
+    result.is_complete &= refinement.coverage.candidates.is_all() || oracle.has_room();
     result.unrunnable.append(&mut oracle.unrunnable);
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;
@@ -341,6 +345,9 @@ fn feed_trial(hasher: &mut ContentHasher, trial: &Trial) {
     hasher.texts(trial.last.as_slice());
 }
 
+/// Executions of trials after which no more pairs are tried by one refinement that has no budget; the next goes on.
+const MOST_TRIED: usize = 200_000;
+
 /// Runs schedules in worker JVMs and remembers what they came to.
 struct Jvms<'j> {
     executor: Executor,
@@ -352,6 +359,9 @@ struct Jvms<'j> {
     occurrences: HashMap<String, usize>,
     /// Why JVMs of this suite cannot be put back.
     obstacle: Option<String>,
+    /// Executions of trials, and whether the user set a limit to them.
+    tried: usize,
+    has_budget: bool,
     cost: Cost,
     /// Why tests could not be run as asked, and which.
     unrunnable: BTreeMap<String, BTreeSet<String>>,
@@ -464,6 +474,7 @@ impl Oracle for Jvms<'_> {
             Err(error) => return Err(failed(error.to_string())),
         };
         self.display.ran(tried.executions);
+        self.tried += tried.executions;
         self.cost.executions += tried.executions;
         self.cost.jvm_starts += tried.jvms;
         if let Some(obstacle) = tried.obstacle {
@@ -480,6 +491,10 @@ impl Oracle for Jvms<'_> {
         }
         self.store.add_trials(&rows, now_ms()).map_err(|e| failed(e.to_string()))?;
         Ok(found)
+    }
+
+    fn has_room(&self) -> bool {
+        self.has_budget || self.tried < MOST_TRIED
     }
 
     fn warm_up(&mut self, tests: Vec<String>) {
@@ -574,6 +589,10 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
         && let Some(budget) = budget
     {
         eprintln!("untether: stopped after {} s as asked; 'untether refine' goes on from here", budget.as_secs());
+    } else if !result.is_complete {
+        eprintln!(
+            "untether: not all candidate pairs were tried; 'untether refine' goes on from here, --budget sets a limit"
+        );
     }
     if let Some(finding) = result.findings.first() {
         eprintln!(

@@ -37,6 +37,9 @@ pub trait Oracle {
     /// it could not be tried.
     fn try_all(&mut self, trials: &[Trial]) -> Result<Vec<Option<Tried>>, Stopped>;
 
+    /// Whether more pairs may be tried: a suite may have millions.
+    fn has_room(&self) -> bool;
+
     /// These tests can be run, in this order, before trials, so that what happens only once in a JVM has happened.
     fn warm_up(&mut self, tests: Vec<String>);
 

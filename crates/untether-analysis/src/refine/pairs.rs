@@ -111,6 +111,9 @@ impl Session<'_, '_> {
         let mut known = 0;
         let mut left = pairs.len();
         for some in pairs.chunks(AT_ONCE) {
+            if !self.oracle.has_room() {
+                break;
+            }
             self.progress(Phase::Pairs { left });
             left -= some.len();
             self.try_pairs(some.to_vec())?;
