@@ -64,7 +64,15 @@ impl Session<'_, '_> {
             self.progress(Phase::Explaining { left });
             left -= 1;
             if self.is_open(&suspect) && !self.explain_by_several(&suspect)? {
-                self.unconfirmed.insert(suspect.test);
+                // What only showed where JVMs are put back says nothing about fresh ones.
+                let is_hint = suspect.before.len() == 1
+                    && self.pairs.get(&(suspect.before[0], suspect.test)) == Some(&suspect.status)
+                    && self.is_trusted(suspect.test);
+                if is_hint {
+                    self.unfaithful.insert(suspect.test);
+                } else {
+                    self.unconfirmed.insert(suspect.test);
+                }
             }
         }
         for suspect in disturbed {

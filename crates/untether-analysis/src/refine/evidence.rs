@@ -251,7 +251,7 @@ impl<'d> Evidence<'d> {
                 .collect::<BTreeSet<u32>>()
         };
         let reader_units = units_of(reader);
-        let mut found: Vec<Channel> = Vec::new();
+        let mut found: Vec<(usize, Channel)> = Vec::new();
         for &writer in writers {
             let writer_units = units_of(writer);
             for group in self.reads[reader].iter().map(|&group| &self.groups[group]) {
@@ -275,28 +275,33 @@ impl<'d> Evidence<'d> {
                     if group.is_lazy {
                         labels.insert(Label::Lazy);
                     }
-                    found.push(Channel {
-                        name: named.name.clone(),
-                        field: named.field.clone(),
-                        path: named.path.clone(),
-                        root: named.root.clone(),
-                        labels,
-                        writer: self.tests[writer].clone(),
-                        written_at: self.detection.own_line(self.detection.stack(write)).cloned(),
-                        read_at: self.detection.own_line(self.detection.stack(read.stack)).cloned(),
-                        write: self.detection.stack(write).to_vec(),
-                        read: self.detection.stack(read.stack).to_vec(),
-                    });
+                    found.push((
+                        group.writers.len(),
+                        Channel {
+                            name: named.name.clone(),
+                            field: named.field.clone(),
+                            path: named.path.clone(),
+                            root: named.root.clone(),
+                            labels,
+                            writer: self.tests[writer].clone(),
+                            written_at: self.detection.own_line(self.detection.stack(write)).cloned(),
+                            read_at: self.detection.own_line(self.detection.stack(read.stack)).cloned(),
+                            write: self.detection.stack(write).to_vec(),
+                            read: self.detection.stack(read.stack).to_vec(),
+                        },
+                    ));
                 }
             }
         }
+        // What every test writes, a counter say, is less likely to matter to one of them.
         found.sort_by(|a, b| {
-            let key = |channel: &Channel| {
+            let key = |(writers, channel): &(usize, Channel)| {
                 let is_lazy = channel.labels.contains(Label::Lazy);
-                (is_lazy, self.remoteness(&channel.field), channel.name.len())
+                (is_lazy, self.remoteness(&channel.field), *writers, channel.name.len())
             };
-            key(a).cmp(&key(b)).then_with(|| (&a.name, &a.writer).cmp(&(&b.name, &b.writer)))
+            key(a).cmp(&key(b)).then_with(|| (&a.1.name, &a.1.writer).cmp(&(&b.1.name, &b.1.writer)))
         });
+        let mut found: Vec<Channel> = found.into_iter().map(|(_, channel)| channel).collect();
         found.dedup_by(|a, b| a.name == b.name && a.writer == b.writer);
         found
     }

@@ -96,6 +96,7 @@ impl Session<'_, '_> {
         self.learn_alone(suspects.iter().map(|suspect| suspect.test).collect())?;
         // Now that it is known what they come to in fresh JVMs, it shows who is not to be trusted.
         self.try_alone(BTreeSet::new())?;
+        suspects.retain(|suspect| !self.unfaithful.contains(&suspect.test));
         self.explain(suspects)
     }
 
