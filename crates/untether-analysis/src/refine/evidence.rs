@@ -83,8 +83,20 @@ impl<'d> Evidence<'d> {
         }
     }
 
+    /// The tests that cannot run without the unit.
+    fn family_of(&self, unit: &Unit) -> Vec<Test> {
+        match unit.kind {
+            UnitKind::Test => self.test_of(unit).into_iter().collect(),
+            UnitKind::Class => {
+                (0..self.tests.len()).filter(|&test| is_within(class_of(&self.tests[test]), &unit.name)).collect()
+            }
+        }
+    }
+
     fn gather(&mut self) {
         let of_unit: Vec<Option<Test>> = self.detection.units.iter().map(|unit| self.test_of(unit)).collect();
+        // What class fixtures write is left behind by a run of any test of the class, unless that test undoes it.
+        let family: Vec<Vec<Test>> = self.detection.units.iter().map(|unit| self.family_of(unit)).collect();
         #[derive(Default)]
         struct Use {
             writers: BTreeSet<Test>,
@@ -99,7 +111,7 @@ impl<'d> Evidence<'d> {
             let is_lazy = access.labels.contains(Label::Lazy);
             match access.mode {
                 AccessMode::Write => {
-                    used.writers.insert(test);
+                    used.writers.extend(&family[access.unit as usize]);
                     used.eager |= !is_lazy;
                     used.lasting |= !access.labels.contains(Label::ClassLocal);
                 }
