@@ -221,6 +221,23 @@ impl<'d> Evidence<'d> {
         self.groups.iter().filter(has_field).flat_map(|group| group.writers.iter().copied()).collect()
     }
 
+    /// Pairs that meet in what a class initializer wrote elsewhere: it runs once in a JVM, so only fresh ones show them.
+    pub(crate) fn initializer_pairs(&self, targets: &BTreeSet<Test>) -> Vec<(Test, Test)> {
+        let mut pairs = BTreeSet::new();
+        for group in &self.groups {
+            let is_by_initializer = |&&resource: &&usize| {
+                let mut accesses = self.accesses[resource].iter().map(|&number| &self.detection.accesses[number]);
+                accesses.any(|a| a.mode == AccessMode::Write && a.labels.contains(Label::Initializer))
+            };
+            if group.resources.iter().any(|resource| is_by_initializer(&resource)) {
+                for &writer in &group.writers {
+                    pairs.extend(group.readers.intersection(targets).map(|&reader| (writer, reader)));
+                }
+            }
+        }
+        pairs.into_iter().filter(|(writer, reader)| writer != reader).collect()
+    }
+
     /// For each test that writes, the targets that read what it writes; likely pairs in the first list, then those
     /// that meet in state which is filled lazily or put back.
     pub(crate) fn candidate_pairs(&self, targets: &BTreeSet<Test>) -> [Vec<(Test, Test)>; 2] {

@@ -55,7 +55,8 @@ impl Session<'_, '_> {
 
     /// Candidates that could not be tried otherwise, each in a JVM of its own: packed schedules only show them in company.
     pub(crate) fn search_fresh_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
-        let mut open: Vec<(Test, Test)> = Vec::new();
+        let mut open: Vec<(Test, Test)> = self.evidence.initializer_pairs(targets);
+        open.retain(|pair| self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing);
         for list in self.evidence.candidate_pairs(targets) {
             let is_open = |pair: &(Test, Test)| {
                 let is_tried = self.pairs.contains_key(pair) && self.is_trusted(pair.1);
@@ -70,9 +71,15 @@ impl Session<'_, '_> {
             let verdicts = self.last_verdicts(&schedules)?;
             let mut suspects = Vec::new();
             for (&(first, test), verdict) in some.iter().zip(verdicts) {
-                if self.pairs.insert((first, test), verdict.status).is_none() {
-                    self.coverage.candidates.tried += 1;
-                    self.coverage.pairs.tried += 1;
+                match self.pairs.insert((first, test), verdict.status) {
+                    Some(quick) if quick != verdict.status => {
+                        self.unfaithful.insert(test);
+                    }
+                    Some(_) => {}
+                    None => {
+                        self.coverage.candidates.tried += 1;
+                        self.coverage.pairs.tried += 1;
+                    }
                 }
                 let alone = self.alone.get(&test).map_or(self.reference[test], |alone| alone.status);
                 if verdict.status != alone && verdict.status != Status::Missing && self.is_target(test) {
