@@ -17,7 +17,7 @@ pub use launch::{Launch, Withheld, WithheldKind};
 pub use names::{class_of, is_jdk, is_test_framework, is_within, method_of, outermost, simple_name};
 pub use refinement::{
     Cause, Certainty, Channel, Contrast, Cost, Coverage, Finding, Observation, PutBack, Role, Schedule, Share, Trial,
-    Tried, Verdict,
+    Tried, Verdict, World,
 };
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
 pub use verdict::Status;

@@ -40,19 +40,33 @@ pub struct Observation {
 pub enum PutBack {
     #[default]
     Nothing,
-    /// These fields, to what they were before the first test.
+    /// These fields, to what they were before the first test after the prelude.
     Only(Vec<String>),
     /// All other fields.
     AllBut(Vec<String>),
+    /// Nothing; the question is which fields differ there from what they were before that.
+    Ask,
+}
+
+/// In which JVM something is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum World {
+    /// One that is put back after each trial, in which what happens only once has happened.
+    #[default]
+    Warm,
+    /// One of its own.
+    Cold,
 }
 
 /// Some tests, what is put back after them, and one more test.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Trial {
+    /// Tests that run before the others: what they leave is not put back.
+    pub prelude: Vec<String>,
     pub before: Vec<String>,
     pub put_back: PutBack,
-    /// Where there is none, the question is which fields the tests before it have changed.
-    pub last: Option<String>,
+    pub last: String,
+    pub world: World,
 }
 
 /// What came of a trial.

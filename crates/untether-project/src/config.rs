@@ -25,6 +25,8 @@ pub struct Config {
     pub ignore: Rules,
     pub opaque: Rules,
     pub immutable: Rules,
+    /// What `ignore` becomes where changes are put back.
+    pub ignore_in_undo: Rules,
     /// Names of environment variables, properties and options whose values are not kept.
     pub secrets: Rules,
 }
@@ -33,6 +35,7 @@ pub struct Config {
 #[serde(deny_unknown_fields, default)]
 struct File {
     detect: Detect,
+    undo: Undo,
     store: Store,
 }
 
@@ -42,6 +45,12 @@ struct Detect {
     ignore: Vec<String>,
     opaque: Vec<String>,
     immutable: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Undo {
+    ignore: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -61,7 +70,10 @@ impl Config {
             Err(source) => return Err(ConfigError::Unreadable { path, source }),
         };
         let join = |a: Vec<String>, b: Vec<String>| Rules::new(a.into_iter().chain(b));
+        let in_detection = [&defaults.detect.ignore, &own.detect.ignore];
+        let in_undo = in_detection.into_iter().chain([&defaults.undo.ignore, &own.undo.ignore]);
         Ok(Config {
+            ignore_in_undo: Rules::new(in_undo.flatten().cloned()),
             ignore: join(defaults.detect.ignore, own.detect.ignore),
             opaque: join(defaults.detect.opaque, own.detect.opaque),
             immutable: join(defaults.detect.immutable, own.detect.immutable),
@@ -73,7 +85,8 @@ impl Config {
 fn parse(text: &str, path: &Path) -> Result<File, ConfigError> {
     let invalid = |message: String| ConfigError::Invalid { path: path.to_path_buf(), message };
     let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
-    let bad = [&file.detect.ignore, &file.detect.opaque, &file.detect.immutable, &file.store.secrets]
+    let File { detect, undo, store } = &file;
+    let bad = [&detect.ignore, &detect.opaque, &detect.immutable, &undo.ignore, &store.secrets]
         .into_iter()
         .flatten()
         .find(|pattern| pattern.contains(['\n', '\r']))
@@ -103,5 +116,8 @@ mod tests {
         assert!(!config.ignore.matches("java.util.Locale.defaultLocale"));
         assert!(!config.ignore.matches("java.util.TimeZone.defaultTimeZone"));
         assert!(!config.immutable.matches("sun.util.calendar.ZoneInfo"));
+        let fill = "java.lang.ThreadLocal$ThreadLocalMap.size";
+        assert!(config.ignore.matches(fill) && !config.ignore_in_undo.matches(fill));
+        assert!(config.ignore_in_undo.matches("java.util.HashMap.modCount"));
     }
 }

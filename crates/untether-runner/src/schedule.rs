@@ -19,7 +19,7 @@ use crate::error::RunnerError;
 use crate::results::ResultReader;
 use crate::runs::Runs;
 use crate::stop::stop_signal;
-use crate::watch::{agent_library, agent_option, end_tree, write_options};
+use crate::watch::{Watching, agent_library, agent_option, end_tree, write_options};
 
 const POLL: Duration = Duration::from_millis(4);
 
@@ -186,11 +186,11 @@ impl Executor {
     }
 
     /// A JVM with the agent that takes one plan after the other.
-    fn start_unused(&self) -> Result<LiveJvm, RunnerError> {
+    pub(crate) fn start_unused(&self) -> Result<LiveJvm, RunnerError> {
         let files = self.files()?;
         fs::create_dir_all(&files.traces)
             .map_err(|source| RunnerError::CannotWrite { path: files.traces.clone(), source })?;
-        let agent = agent_option(&agent_library()?, &write_options(&self.config, &files.traces, false)?);
+        let agent = agent_option(&agent_library()?, &write_options(&self.config, &files.traces, Watching::ToPutBack)?);
         let mut command = self.context.command("-", &files.results, &files.temporary, Some(agent))?;
         let program = command.get_program().to_string_lossy().into_owned();
         let child =

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use untether_model::{PutBack, Trial, Tried, class_of, outermost};
+use untether_model::{PutBack, Trial, Tried, World, class_of, outermost};
 
 use crate::error::RunnerError;
-use crate::schedule::{Execution, Executor, Part};
+use crate::schedule::{Execution, Executor, LiveJvm, Part};
 
 /// JVMs after which it shows whether they can be put back, and the fewest trials that each must then have run.
 const JVMS_TO_JUDGE: usize = 6;
@@ -56,7 +56,7 @@ impl Plan {
         let mut plan = Plan::default();
         let mut rest = trials;
         while let Some((_, first)) = rest.first() {
-            let is_plain = |trial: &Trial| trial.put_back == PutBack::Nothing && trial.last.is_some();
+            let is_plain = |trial: &Trial| trial.put_back == PutBack::Nothing && trial.prelude.is_empty();
             let alike = rest.iter().take_while(|(_, trial)| is_plain(trial) && trial.before == first.before).count();
             let (group, after) = rest.split_at(alike.max(1));
             if alike == 0 {
@@ -71,64 +71,75 @@ impl Plan {
 
     /// The same tests before each: they run once, and the last ones run one by one as if directly after them.
     fn add_group(&mut self, before: &[String], group: &[(usize, &Trial)]) {
-        let last = |trial: &Trial| trial.last.clone().unwrap_or_default();
         let class = |test: &str| outermost(class_of(test)).to_owned();
         let run = before.last().map(|test| class(test));
-        let (within, others): (Vec<_>, Vec<_>) = group.iter().partition(|(_, trial)| Some(class(&last(trial))) == run);
+        let (within, others): (Vec<_>, Vec<_>) = group.iter().partition(|(_, trial)| Some(class(&trial.last)) == run);
         if !within.is_empty() {
             self.command("again 1");
             for (_, trial) in &within {
-                self.command(&format!("at {}\tagain 2", last(trial)));
+                self.command(&format!("at {}\tagain 2", trial.last));
             }
             before.iter().for_each(|test| self.test(test, None));
-            within.iter().for_each(|(number, trial)| self.test(&last(trial), Some(*number)));
+            within.iter().for_each(|(number, trial)| self.test(&trial.last, Some(*number)));
         }
         if others.is_empty() {
             return;
         }
         self.command("again 1");
         before.iter().for_each(|test| self.test(test, None));
-        for chunk in others.chunk_by(|(_, a), (_, b)| class(&last(a)) == class(&last(b))) {
+        for chunk in others.chunk_by(|(_, a), (_, b)| class(&a.last) == class(&b.last)) {
             self.command("again 2");
             if chunk.len() > 1 {
                 for (_, trial) in chunk {
-                    self.command(&format!("at {}\tagain 3", last(trial)));
+                    self.command(&format!("at {}\tagain 3", trial.last));
                 }
             }
-            chunk.iter().for_each(|(number, trial)| self.test(&last(trial), Some(*number)));
+            chunk.iter().for_each(|(number, trial)| self.test(&trial.last, Some(*number)));
         }
     }
 
     /// Something is put back, or asked for, between the tests.
     fn add_special(&mut self, number: usize, trial: &Trial) {
-        let action = match (&trial.put_back, &trial.last) {
-            (_, None) => "fields".to_owned(),
-            (PutBack::Only(fields), _) => format!("revert {}", fields.join(" ")),
-            (PutBack::AllBut(fields), _) => format!("keep {}", fields.join(" ")),
-            (PutBack::Nothing, _) => String::new(),
+        let (action, is_question) = match &trial.put_back {
+            PutBack::Only(fields) => (format!("revert {}", fields.join(" ")), false),
+            PutBack::AllBut(fields) => (format!("keep {}", fields.join(" ")), false),
+            PutBack::Nothing => (String::new(), false),
+            PutBack::Ask => ("fields".to_owned(), true),
         };
         let class = |test: &str| outermost(class_of(test)).to_owned();
-        let last_class = trial.last.as_deref().map(class);
-        let is_within = trial.before.last().map(|test| class(test)) == last_class;
+        let last_class = class(&trial.last);
+        let is_within = trial.before.last().is_some_and(|test| class(test) == last_class);
         self.command("again 1");
-        // What the fixtures of a common class do is not put back: it belongs to the last test as well.
-        let has_one_class = trial.before.iter().all(|test| Some(class(test)) == last_class);
-        if let (true, true, Some(first)) = (is_within, has_one_class, trial.before.first()) {
-            self.command(&format!("at {first}\tagain 2"));
+        let first = trial.before.first().map_or("", String::as_str);
+        let is_in_prelude = trial.prelude.last().is_some_and(|test| class(test) == class(first));
+        let mut saves = 1;
+        if !trial.prelude.is_empty() && !is_in_prelude {
+            trial.prelude.iter().for_each(|test| self.test(test, None));
+            saves += 1;
+            self.command(&format!("again {saves}"));
         }
-        if let (true, Some(last)) = (is_within, &trial.last) {
-            self.command(&format!("at {last}\t{action}"));
+        // What the fixtures of a common class do is not put back: it belongs to the last test as well.
+        let has_one_class = trial.before.iter().all(|test| class(test) == last_class);
+        if is_in_prelude || is_within && has_one_class {
+            saves += 1;
+            self.command(&format!("at {first}\tagain {saves}"));
+        }
+        if is_within && !action.is_empty() {
+            self.command(&format!("at {}\t{action}", trial.last));
+        }
+        if is_in_prelude {
+            trial.prelude.iter().for_each(|test| self.test(test, None));
         }
         trial.before.iter().for_each(|test| self.test(test, None));
-        if !is_within {
+        if !is_within && !action.is_empty() {
             self.command(&action);
         }
-        match &trial.last {
-            Some(last) => self.test(last, Some(number)),
-            None => {
-                self.command("told");
-                self.questions.push(number);
-            }
+        if !is_question || is_within {
+            self.test(&trial.last, (!is_question).then_some(number));
+        }
+        if is_question {
+            self.command("told");
+            self.questions.push(number);
         }
     }
 }
@@ -148,9 +159,11 @@ struct Played {
 impl Executor {
     /// Runs the trials, in so many JVMs at a time. Trials with the same tests first should be neighbours.
     pub fn try_all(&self, trials: &[Trial], jobs: usize) -> Result<Execution<Trials>, RunnerError> {
-        let share = trials.len().div_ceil(jobs.max(1)).max(FEWEST_PER_SHARE);
-        let numbered: Vec<(usize, &Trial)> = trials.iter().enumerate().collect();
-        let shares: Vec<&[(usize, &Trial)]> = numbered.chunks(share).collect();
+        let (warm, cold): (Vec<(usize, &Trial)>, Vec<_>) =
+            trials.iter().enumerate().partition(|(_, trial)| trial.world == World::Warm);
+        let shares = |list: &[(usize, &Trial)], fewest: usize| list.len().div_ceil(jobs.max(1)).max(fewest);
+        let warm_shares = warm.chunks(shares(&warm, FEWEST_PER_SHARE));
+        let shares: Vec<&[(usize, &Trial)]> = warm_shares.chain(cold.chunks(shares(&cold, 1))).collect();
         let jvms = AtomicUsize::new(0);
         let (sender, receiver) = channel();
         let mut ended = Trials { results: vec![None; trials.len()], ..Trials::default() };
@@ -196,9 +209,10 @@ impl Executor {
         each: impl Fn(Result<Execution<Played>, RunnerError>) -> bool,
     ) {
         let (mut own_jvms, mut done) = (0, 0);
-        while !share.is_empty() {
+        while let Some((_, first)) = share.first() {
+            let is_cold = first.world == World::Cold;
             own_jvms += 1;
-            let played = self.play(share, jvms);
+            let played = if is_cold { self.play_cold(&share[..1], jvms) } else { self.play(share, jvms) };
             let Ok(Execution::Ended(ended)) = &played else {
                 each(played);
                 return;
@@ -206,7 +220,7 @@ impl Executor {
             let decided = ended.decided.max(1).min(share.len());
             done += decided;
             share = &share[decided..];
-            let gives_up = own_jvms >= JVMS_TO_JUDGE && done < own_jvms * FEWEST_PER_JVM;
+            let gives_up = !is_cold && own_jvms >= JVMS_TO_JUDGE && done < own_jvms * FEWEST_PER_JVM;
             if !each(played) || gives_up {
                 return;
             }
@@ -227,16 +241,34 @@ impl Executor {
         let nothing = |reason: String| {
             Ok(Execution::Ended(Played { results: Vec::new(), decided: 0, executions: 0, obstacle: Some(reason) }))
         };
-        let mut jvm = match started {
+        let jvm = match started {
             Ok(Some(jvm)) => jvm,
             Ok(None) if self.limits.are_over() => return Ok(Execution::OutOfTime),
             Ok(None) => return nothing("the JVM did not survive the suite".to_owned()),
             Err(RunnerError::WorkerFailed { ending, .. }) => return nothing(format!("it did not start: {ending}")),
             Err(error) => return Err(error),
         };
+        self.play_in(jvm, trials, &plan)
+    }
+
+    /// One trial in a JVM of its own.
+    fn play_cold(&self, trial: &[(usize, &Trial)], jvms: &AtomicUsize) -> Result<Execution<Played>, RunnerError> {
+        let mut plan = Plan::new(trial);
+        plan.lines.insert(0, "!cold".to_owned());
+        jvms.fetch_add(1, Ordering::Relaxed);
+        self.play_in(self.start_unused()?, trial, &plan)
+    }
+
+    fn play_in(
+        &self,
+        mut jvm: LiveJvm,
+        trials: &[(usize, &Trial)],
+        plan: &Plan,
+    ) -> Result<Execution<Played>, RunnerError> {
+        let is_cold = trials.iter().any(|(_, trial)| trial.world == World::Cold);
         jvm.give(&self.context.plan(&plan.lines));
         let Part { verdicts, is_out_of_time, fields, obstacle, is_waiting } = self.follow(&plan.tests, &mut jvm)?;
-        if is_waiting {
+        if is_waiting && !is_cold {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(jvm);
         }
         if is_out_of_time {
@@ -263,9 +295,9 @@ impl Executor {
 mod tests {
     use super::*;
 
-    fn trial(before: &[&str], put_back: PutBack, last: Option<&str>) -> Trial {
+    fn trial(before: &[&str], put_back: PutBack, last: &str) -> Trial {
         let before = before.iter().map(|&test| test.to_owned()).collect();
-        Trial { before, put_back, last: last.map(str::to_owned) }
+        Trial { prelude: Vec::new(), before, put_back, last: last.to_owned(), world: World::Warm }
     }
 
     fn lines(trials: &[Trial]) -> Vec<String> {
@@ -274,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_comes_first_runs_once_for_all_that_follows_it() {
-        let trials: Vec<Trial> = ["B#r", "B#s", "C#t"].map(|last| trial(&["A#w"], PutBack::Nothing, Some(last))).into();
+        let trials: Vec<Trial> = ["B#r", "B#s", "C#t"].map(|last| trial(&["A#w"], PutBack::Nothing, last)).into();
         assert_eq!(
             lines(&trials),
             ["!again 1", "A#w", "!again 2", "!at B#r\tagain 3", "!at B#s\tagain 3", "B#r", "B#s", "!again 2", "C#t"]
@@ -283,18 +315,34 @@ mod tests {
 
     #[test]
     fn tests_of_one_class_stay_in_one_run_of_it() {
-        let trials: Vec<Trial> = ["A#r", "A#s"].map(|last| trial(&["A#w"], PutBack::Nothing, Some(last))).into();
+        let trials: Vec<Trial> = ["A#r", "A#s"].map(|last| trial(&["A#w"], PutBack::Nothing, last)).into();
         assert_eq!(lines(&trials), ["!again 1", "!at A#r\tagain 2", "!at A#s\tagain 2", "A#w", "A#r", "A#s"]);
-        let reverted = trial(&["A#w"], PutBack::Only(vec!["X.y".into()]), Some("A#r"));
+        let reverted = trial(&["A#w"], PutBack::Only(vec!["X.y".into()]), "A#r");
         assert_eq!(lines(&[reverted]), ["!again 1", "!at A#w\tagain 2", "!at A#r\trevert X.y", "A#w", "A#r"]);
     }
 
     #[test]
     fn fields_are_put_back_or_asked_for_between_class_runs() {
-        let trials = [
-            trial(&["A#w"], PutBack::AllBut(vec!["X.y".into()]), Some("B#r")),
-            trial(&["A#w"], PutBack::Nothing, None),
-        ];
+        let trials =
+            [trial(&["A#w"], PutBack::AllBut(vec!["X.y".into()]), "B#r"), trial(&["A#w"], PutBack::Ask, "B#r")];
         assert_eq!(lines(&trials), ["!again 1", "A#w", "!keep X.y", "B#r", "!again 1", "A#w", "!fields", "!told"]);
+        // Within a class, what its fixtures did is there when the first test starts.
+        let within = trial(&["A#w"], PutBack::Ask, "A#r");
+        assert_eq!(lines(&[within]), ["!again 1", "!at A#w\tagain 2", "!at A#r\tfields", "A#w", "A#r", "!told"]);
+    }
+
+    #[test]
+    fn what_a_prelude_leaves_is_not_put_back() {
+        let put_back = || PutBack::Only(vec!["X.y".into()]);
+        let prelude = |test: &str| vec![test.to_owned()];
+        let apart = Trial { prelude: prelude("B#r"), ..trial(&["A#w"], put_back(), "B#r") };
+        assert_eq!(lines(&[apart]), ["!again 1", "B#r", "!again 2", "A#w", "!revert X.y", "B#r"]);
+        let within = Trial { prelude: prelude("A#s"), ..trial(&["A#w"], put_back(), "A#r") };
+        assert_eq!(lines(&[within]), ["!again 1", "!at A#w\tagain 2", "A#s", "!at A#r\trevert X.y", "A#w", "A#r"]);
+        let before = Trial { prelude: prelude("B#s"), ..trial(&["A#w"], put_back(), "A#r") };
+        assert_eq!(
+            lines(&[before]),
+            ["!again 1", "B#s", "!again 2", "!at A#w\tagain 3", "!at A#r\trevert X.y", "A#w", "A#r"]
+        );
     }
 }

@@ -39,8 +39,18 @@ pub struct WatchRequest<'r> {
     pub timeout: Option<Duration>,
     /// Whether the command's output comes back as events, or goes straight to our own streams.
     pub captures_output: bool,
-    /// Whether the last write of a slot is told, and not the first.
-    pub is_thorough: bool,
+    pub watching: Watching,
+}
+
+/// What a JVM is watched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watching {
+    /// To see what tests leave for others.
+    Plainly,
+    /// To see the last write of each slot instead of the first, which costs more.
+    Thoroughly,
+    /// To put back what tests changed.
+    ToPutBack,
 }
 
 /// A line that the command printed.
@@ -74,7 +84,7 @@ pub fn agent_library() -> Result<PathBuf, RunnerError> {
 /// Runs the command to its end. `observe` is called several times a second.
 pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Output])) -> Result<Watched, RunnerError> {
     let agent = agent_library()?;
-    let options_path = write_options(request.config, request.directory, request.is_thorough)?;
+    let options_path = write_options(request.config, request.directory, request.watching)?;
     let cannot_write = |source| RunnerError::CannotWrite { path: request.directory.to_path_buf(), source };
     let lifeline = Lifeline::hold(request.directory).map_err(cannot_write)?;
     let mut command = match request.launcher {
@@ -141,14 +151,15 @@ fn drain(output: &Receiver<Output>) -> Vec<Output> {
     lines
 }
 
-pub(crate) fn write_options(config: &Config, directory: &Path, is_thorough: bool) -> Result<PathBuf, RunnerError> {
+pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watching) -> Result<PathBuf, RunnerError> {
+    let ignore = if watching == Watching::ToPutBack { &config.ignore_in_undo } else { &config.ignore };
     let options = AgentOptions {
         trace_directory: directory.to_path_buf(),
-        ignore: config.ignore.clone(),
+        ignore: ignore.clone(),
         opaque: config.opaque.clone(),
         immutable: config.immutable.clone(),
         secrets: config.secrets.clone(),
-        is_thorough,
+        is_thorough: watching == Watching::Thoroughly,
     };
     let path = directory.join("agent-options");
     std::fs::write(&path, options.to_text())

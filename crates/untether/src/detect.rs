@@ -9,7 +9,7 @@ use anstream::{eprint, eprintln};
 use untether_model::{Detection, UnitKind, class_of};
 use untether_project::{Config, find_test_classes};
 use untether_report::{Run, Summary};
-use untether_runner::{Launcher, WatchRequest, WorkerRequest, find_java, watch, worker_command};
+use untether_runner::{Launcher, WatchRequest, Watching, WorkerRequest, find_java, watch, worker_command};
 use untether_store::{NewRun, Store};
 use untether_wire::Secrets;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(store_path: &Path, request: &DetectArguments) -> Result<u8, Er
         directory: &scratch.path,
         timeout: request.timeout,
         captures_output: display.captures_output(),
-        is_thorough: false,
+        watching: Watching::Plainly,
     };
     let watched = watch(watch_request, |progress, output| display.update(progress, output));
     display.finish();

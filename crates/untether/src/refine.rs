@@ -8,10 +8,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, arrange};
 use untether_model::{
     Certainty, Channel, ContentHash, ContentHasher, Cost, Coverage, Detection, Finding, Launch, Observation, PutBack,
-    Schedule, Share, Status, Trial, Tried, UnitKind, class_of, method_of,
+    Schedule, Share, Status, Trial, Tried, UnitKind, World, class_of, method_of,
 };
 use untether_project::{Config, Fingerprints};
-use untether_runner::{Execution, Executor, Launcher, Limits, WatchRequest, WorkerContext, stop_signal, watch};
+use untether_runner::{
+    Execution, Executor, Launcher, Limits, WatchRequest, Watching, WorkerContext, stop_signal, watch,
+};
 use untether_store::{Store, StoredRefinement};
 
 use crate::arguments::{FailOn, Format, RefineArguments};
@@ -305,7 +307,7 @@ fn name_channels(
             directory: &folder,
             timeout: Some(timeout),
             captures_output: true,
-            is_thorough: true,
+            watching: Watching::Thoroughly,
         },
         |_, _| {},
     )?;
@@ -338,11 +340,14 @@ fn feed_trial(hasher: &mut ContentHasher, trial: &Trial) {
         PutBack::Nothing => (0, &[]),
         PutBack::Only(fields) => (1, fields),
         PutBack::AllBut(fields) => (2, fields),
+        PutBack::Ask => (3, &[]),
     };
+    hasher.texts(&trial.prelude);
     hasher.texts(&trial.before);
     hasher.number(kind);
     hasher.texts(fields);
-    hasher.texts(trial.last.as_slice());
+    hasher.text(&trial.last);
+    hasher.number(u64::from(trial.world == World::Cold));
 }
 
 /// Executions of trials after which no more pairs are tried by one refinement that has no budget; the next goes on.
@@ -371,7 +376,9 @@ struct Jvms<'j> {
 impl Jvms<'_> {
     /// Trials that have the same tests first, with everything that decides what they come to.
     fn trial_key(&self, group: &[Trial]) -> String {
-        let tests = group.iter().flat_map(|trial| trial.before.iter().chain(&trial.last));
+        let tests = group
+            .iter()
+            .flat_map(|trial| trial.prelude.iter().chain(&trial.before).chain(std::iter::once(&trial.last)));
         let classes: BTreeMap<&str, &str> =
             tests.map(|test| (class_of(test), self.fingerprinted.of_class(test))).collect();
         let key = key(|hasher| {

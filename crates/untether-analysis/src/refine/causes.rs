@@ -4,27 +4,59 @@
 //! For a victim the cause is the fewest fields that, put back, heal it; for a brittle test the fewest that, left as its
 //! setters made them while all others are put back, are enough for it. Where putting everything back changes nothing,
 //! the cause lies outside of what is watched.
+//!
+//! That is tried in JVMs that are put back, as it takes many experiments. Of tests that come to something else there, or
+//! where JVMs cannot be put back, each experiment has a JVM of its own, and so there are few of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use untether_model::{Cause, Certainty, Channel, Finding, PutBack, Role, Status, Trial, Tried};
+use untether_model::{
+    Cause, Certainty, Channel, Finding, PutBack, Role, Status, Trial, Tried, Verdict, World, class_of, outermost,
+};
 
 use crate::refine::ddmin::minimise;
-use crate::refine::diagnose::{is_of_disturbed, status_of};
+use crate::refine::diagnose::{is_alike, is_of_disturbed, verdict_of};
 use crate::refine::{Phase, Session, Stopped};
 
 /// Fields that are tried one by one in the first round, and at most.
 const FEW: usize = 6;
 const MOST_SINGLES: usize = 120;
+const MOST_COLD_SINGLES: usize = 12;
+
+/// Fields among which the fewest are looked for in JVMs of their own.
+const MOST_COLD_FIELDS: usize = 24;
+
+/// How remote what a program itself sets may be.
+const NEAR: usize = 1;
 
 /// Channels that a finding keeps.
 const MOST_CHANNELS: usize = 8;
+
+/// Where and how experiments are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    /// For findings whose other tests change fields of the project's own, or what programs set in the JDK.
+    Near,
+    /// The test has run once before: what its class needs, a context say, is there, and so it is not the others who made it.
+    Prepared,
+    /// For the others.
+    Remote,
+    Cold,
+}
+
+impl Setting {
+    fn world(self) -> World {
+        if self == Setting::Cold { World::Cold } else { World::Warm }
+    }
+}
 
 /// A finding whose cause is looked for.
 struct Open {
     /// Into the findings.
     number: usize,
     finding: Finding,
+    /// What all experiments about it have in common.
+    trial: Trial,
     /// The fields that its other tests changed, likely causes first.
     fields: Vec<String>,
 }
@@ -33,10 +65,33 @@ impl Session<'_, '_> {
     /// Proves the causes of the findings from this one on, as far as that can be done. All are asked about at once, as
     /// one JVM can answer many questions.
     pub(crate) fn prove_causes(&mut self, from: usize) -> Result<(), Stopped> {
-        let mut open = self.changed_fields(from)?;
+        let settings = [Setting::Near, Setting::Prepared, Setting::Remote, Setting::Cold];
+        let proved = settings.into_iter().try_for_each(|setting| self.prove_in(setting, from));
+        for number in from..self.findings.len() {
+            let finding = &self.findings[number];
+            if is_of_disturbed(finding) && finding.cause.certainty == Certainty::Likely {
+                self.take_cause_of_setters(number);
+            }
+            arrange(&mut self.findings[number]);
+        }
+        proved
+    }
+
+    fn prove_in(&mut self, setting: Setting, from: usize) -> Result<(), Stopped> {
+        let mut open = self.changed_fields(setting, from)?;
+        if open.is_empty() {
+            return Ok(());
+        }
         self.progress(Phase::Causes { left: open.len() });
-        self.try_likely(&mut open)?;
-        self.try_singly(&mut open)?;
+        self.try_likely(setting, &mut open)?;
+        self.try_singly(setting, &mut open)?;
+        // Several fields that were not the test's own are known already, or too dear to be found.
+        let most = match setting {
+            Setting::Near | Setting::Remote => usize::MAX,
+            Setting::Prepared => 0,
+            Setting::Cold => MOST_COLD_FIELDS,
+        };
+        open.retain(|one| one.fields.len() <= most);
         for left in (1..=open.len()).rev() {
             self.progress(Phase::Causes { left });
             let one = &open[left - 1];
@@ -44,12 +99,6 @@ impl Session<'_, '_> {
             if !fields.is_empty() {
                 self.findings[one.number].cause = Cause { certainty: Certainty::Proven, fields };
             }
-        }
-        for number in from..self.findings.len() {
-            if is_of_disturbed(&self.findings[number]) {
-                self.take_cause_of_setters(number);
-            }
-            arrange(&mut self.findings[number]);
         }
         Ok(())
     }
@@ -62,35 +111,67 @@ impl Session<'_, '_> {
         }
     }
 
-    /// What the tests of each finding change. What comes between setters and their test undoes what the setters did.
-    fn changed_fields(&mut self, from: usize) -> Result<Vec<Open>, Stopped> {
-        let lists: BTreeSet<Vec<String>> =
-            self.findings[from..].iter().map(|finding| finding.others().to_vec()).collect();
-        let questions: Vec<Trial> = lists
-            .iter()
-            .map(|before| Trial { before: before.clone(), put_back: PutBack::Nothing, last: None })
+    /// Whether experiments in this setting can tell more about the finding than is known.
+    fn is_asked(&self, setting: Setting, finding: &Finding) -> bool {
+        // What a test comes to in a JVM that is put back proves nothing where it is not to be trusted.
+        let is_trusted = self.evidence.test(&finding.test).is_some_and(|test| self.is_trusted(test));
+        let is_open = finding.cause.certainty == Certainty::Likely;
+        match setting {
+            Setting::Near | Setting::Remote => is_trusted && is_open,
+            // The context that a framework keeps is less of an answer than what the project's own code keeps in it.
+            Setting::Prepared => {
+                let is_remote = |field: &String| self.evidence.remoteness(field) > NEAR;
+                let is_remote = is_open || finding.cause.fields.iter().any(is_remote);
+                let is_apart = finding.others().iter().all(|other| !is_in_one_run(other, &finding.test));
+                is_trusted && is_remote && is_apart && finding.role == Role::Victim && !is_of_disturbed(finding)
+            }
+            Setting::Cold => is_open,
+        }
+    }
+
+    /// What the tests of each finding change.
+    fn changed_fields(&mut self, setting: Setting, from: usize) -> Result<Vec<Open>, Stopped> {
+        let asked: Vec<usize> =
+            (from..self.findings.len()).filter(|&number| self.is_asked(setting, &self.findings[number])).collect();
+        let open: Vec<(usize, Trial)> = asked
+            .into_iter()
+            .filter_map(|number| Some((number, trial_about(&self.findings[number], setting)?)))
             .collect();
-        let mut changed: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
-        for (list, tried) in lists.into_iter().zip(self.try_all(&questions)?) {
+        // Which fields differ depends on the test itself only where its class's fixtures have run before the others.
+        let question = |trial: &Trial| {
+            let is_within = trial.before.last().is_some_and(|other| is_in_one_run(other, &trial.last));
+            let last = if is_within { trial.last.clone() } else { String::new() };
+            Trial { put_back: PutBack::Ask, last, ..trial.clone() }
+        };
+        let mut trials: Vec<Trial> = open.iter().map(|(_, trial)| question(trial)).collect();
+        let mut seen = HashSet::new();
+        trials.retain(|trial| seen.insert(trial.clone()));
+        let mut changed: HashMap<Trial, Vec<String>> = HashMap::new();
+        let tried = self.try_all(&trials)?;
+        for (trial, tried) in trials.into_iter().zip(tried) {
             if let Some(Tried::Changed(fields)) = tried {
-                changed.insert(list, fields);
+                changed.insert(trial, fields);
             }
         }
-        let mut open = Vec::new();
-        for number in from..self.findings.len() {
+        let known = |(number, trial): (usize, Trial)| {
             let finding = self.findings[number].clone();
-            // What a test comes to in a JVM that is put back proves nothing where it is not to be trusted.
-            let is_trusted = self.evidence.test(&finding.test).is_some_and(|test| self.is_trusted(test));
-            let fields = changed.get(finding.others()).filter(|_| is_trusted && !is_of_disturbed(&finding));
-            if let Some(fields) = fields {
-                open.push(Open { number, fields: self.ranked(&finding, fields), finding });
+            let mut fields = self.ranked(&finding, changed.get(&question(&trial))?);
+            let remoteness = |field: &String| self.evidence.remoteness(field);
+            if setting == Setting::Prepared {
+                fields.retain(|field| remoteness(field) == 0);
             }
-        }
-        Ok(open)
+            let is_meant = match setting {
+                Setting::Near => fields.first().is_none_or(|field| remoteness(field) <= NEAR),
+                Setting::Prepared => !fields.is_empty(),
+                Setting::Remote | Setting::Cold => true,
+            };
+            is_meant.then_some(Open { number, finding, trial, fields })
+        };
+        Ok(open.into_iter().filter_map(known).collect())
     }
 
     /// Nothing put back, everything, and the likeliest fields one by one. Keeps those that are still open.
-    fn try_likely(&mut self, open: &mut Vec<Open>) -> Result<(), Stopped> {
+    fn try_likely(&mut self, setting: Setting, open: &mut Vec<Open>) -> Result<(), Stopped> {
         let questions: Vec<(usize, PutBack)> = open
             .iter()
             .enumerate()
@@ -103,19 +184,30 @@ impl Session<'_, '_> {
         let answers = self.outcomes(open, &questions)?;
         let mut is_open = vec![false; open.len()];
         for (at, one) in open.iter().enumerate() {
-            let found: Vec<Option<Status>> =
-                questions.iter().zip(&answers).filter(|((of, _), _)| *of == at).map(|(_, status)| *status).collect();
+            let found: Vec<Option<Verdict>> = questions
+                .iter()
+                .zip(&answers)
+                .filter(|((of, _), _)| *of == at)
+                .map(|(_, found)| found.clone())
+                .collect();
             let (with, without) = after_others(&one.finding);
             let cause = &mut self.findings[one.number].cause;
-            if found[0] != Some(with) || found[1].is_none() {
-                // It does not show in a JVM that is put back.
+            let [Some(nothing), Some(everything), few @ ..] = &found[..] else { continue };
+            // Who fails there for another reason may do so because of other fields.
+            let failed = if one.finding.role == Role::Victim { nothing } else { everything };
+            let is_same = setting == Setting::Cold || is_alike(&failed.message, &one.finding.outcome.message);
+            if nothing.status != with || everything.status == without && !is_same {
+                // It does not show in such a JVM.
                 continue;
             }
-            if found[1] != Some(without) {
+            if everything.status != without {
+                if setting == Setting::Prepared {
+                    continue;
+                }
                 *cause = Cause { certainty: Certainty::Outside, fields: Vec::new() };
                 continue;
             }
-            match found[2..].iter().position(|status| *status == Some(one.finding.outcome.counter)) {
+            match few.iter().position(|found| shows(found.as_ref(), &one.finding)) {
                 Some(hit) => *cause = proven(&one.fields[hit]),
                 None => is_open[at] = true,
             }
@@ -126,21 +218,22 @@ impl Session<'_, '_> {
     }
 
     /// All other fields one by one.
-    fn try_singly(&mut self, open: &mut Vec<Open>) -> Result<(), Stopped> {
+    fn try_singly(&mut self, setting: Setting, open: &mut Vec<Open>) -> Result<(), Stopped> {
+        let most = if setting == Setting::Cold { MOST_COLD_SINGLES } else { MOST_SINGLES };
         let single = |at: usize, one: &Open, field: &String| (at, this(&one.finding, std::slice::from_ref(field)));
         let questions: Vec<(usize, PutBack)> = open
             .iter()
             .enumerate()
             .flat_map(|(at, one)| {
-                one.fields.iter().skip(FEW).take(MOST_SINGLES).map(|field| single(at, one, field)).collect::<Vec<_>>()
+                one.fields.iter().skip(FEW).take(most).map(|field| single(at, one, field)).collect::<Vec<_>>()
             })
             .collect();
         let answers = self.outcomes(open, &questions)?;
         let mut hits: BTreeMap<usize, usize> = BTreeMap::new();
         let mut position = BTreeMap::new();
-        for ((at, _), status) in questions.iter().zip(answers) {
+        for ((at, _), found) in questions.iter().zip(answers) {
             let field = position.entry(*at).or_insert(FEW);
-            if status == Some(open[*at].finding.outcome.counter) {
+            if shows(found.as_ref(), &open[*at].finding) {
                 hits.entry(*at).or_insert(*field);
             }
             *field += 1;
@@ -157,46 +250,61 @@ impl Session<'_, '_> {
     fn fewest_fields(&mut self, one: &Open) -> Result<Vec<String>, Stopped> {
         // Likely fields stand last, where minimising keeps them by preference.
         let all: Vec<String> = one.fields.iter().rev().cloned().collect();
-        let wanted = Some(one.finding.outcome.counter);
         let mut fewest = minimise(all, |trials| {
             let questions: Vec<(usize, PutBack)> =
                 trials.iter().map(|fields| (0, this(&one.finding, fields))).collect();
             let found = self.outcomes(std::slice::from_ref(one), &questions)?;
-            Ok::<_, Stopped>(found.into_iter().map(|status| status == wanted).collect())
+            Ok::<_, Stopped>(found.iter().map(|found| shows(found.as_ref(), &one.finding)).collect())
         })?;
         fewest.reverse();
         Ok(fewest)
     }
 
     /// What the tests of findings come to with these fields put back after the others.
-    fn outcomes(&mut self, open: &[Open], questions: &[(usize, PutBack)]) -> Result<Vec<Option<Status>>, Stopped> {
+    fn outcomes(&mut self, open: &[Open], questions: &[(usize, PutBack)]) -> Result<Vec<Option<Verdict>>, Stopped> {
         let trials: Vec<Trial> = questions
             .iter()
-            .map(|(at, put_back)| Trial {
-                before: open[*at].finding.others().to_vec(),
-                put_back: put_back.clone(),
-                last: Some(open[*at].finding.test.clone()),
-            })
+            .map(|(at, put_back)| Trial { put_back: put_back.clone(), ..open[*at].trial.clone() })
             .collect();
-        Ok(self.try_all(&trials)?.into_iter().map(status_of).collect())
+        Ok(self.try_all(&trials)?.into_iter().map(verdict_of).collect())
     }
 
     /// The changed fields, likely causes first: where the tests were seen to meet, the project's own before others.
     fn ranked(&self, finding: &Finding, changed: &[String]) -> Vec<String> {
-        let mut fields: Vec<(bool, usize, usize, &String)> = changed
-            .iter()
-            .map(|field| {
-                let met = finding.resources.iter().position(|channel| &channel.field == field);
-                let at = met.unwrap_or(usize::MAX);
-                (met.is_none(), self.evidence.remoteness(field), at, field)
-            })
-            .collect();
-        fields.sort_by(|a, b| {
-            let key = |entry: &(bool, usize, usize, &String)| (entry.1, entry.0, entry.2);
-            key(a).cmp(&key(b)).then_with(|| a.3.cmp(b.3))
+        let is_known = |field: &String| {
+            let is_cause =
+                |other: &Finding| other.cause.certainty == Certainty::Proven && other.cause.fields == [field.clone()];
+            self.findings.iter().any(|other| other.others() == finding.others() && is_cause(other))
+        };
+        let mut fields = changed.to_vec();
+        fields.sort_by_cached_key(|field| {
+            let met = finding.resources.iter().position(|channel| &channel.field == field);
+            let at = met.unwrap_or(usize::MAX);
+            (!is_known(field), self.evidence.remoteness(field), met.is_none(), at, field.clone())
         });
-        fields.into_iter().map(|(.., field)| field.clone()).collect()
+        fields
     }
+}
+
+fn is_in_one_run(one: &str, other: &str) -> bool {
+    outermost(class_of(one)) == outermost(class_of(other))
+}
+
+/// The tests of the finding, with nothing put back. What comes between setters and their test undoes what the setters did,
+/// so that is what may be put back.
+fn trial_about(finding: &Finding, setting: Setting) -> Option<Trial> {
+    let others = finding.others();
+    let setters = if is_of_disturbed(finding) { finding.counter_schedule.split_last()?.1 } else { &[] };
+    let before = others.strip_prefix(setters)?;
+    let prelude = if setting == Setting::Prepared { vec![finding.test.clone()] } else { setters.to_vec() };
+    let last = finding.test.clone();
+    let put_back = PutBack::Nothing;
+    Some(Trial { prelude, before: before.to_vec(), put_back, last, world: setting.world() })
+}
+
+/// Whether these fields were enough.
+fn shows(found: Option<&Verdict>, finding: &Finding) -> bool {
+    found.is_some_and(|verdict| verdict.status == finding.outcome.counter)
 }
 
 /// What the test comes to after the others, and without what they did.

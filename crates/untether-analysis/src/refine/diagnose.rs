@@ -1,8 +1,8 @@
 //! Which tests make a suspect come to something else than alone: the fewest, proved in fresh JVMs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use untether_model::{Cause, Certainty, Contrast, Finding, Role, Status, Trial, Tried, Verdict};
+use untether_model::{Cause, Certainty, Contrast, Finding, Role, Status, Trial, Tried, Verdict, World};
 
 use crate::refine::ddmin::minimise;
 use crate::refine::evidence::Test;
@@ -51,8 +51,7 @@ impl Session<'_, '_> {
             // It is as it is alone: then it is the original order that changes it.
             let (test, status) = (suspect.test, self.reference[suspect.test]);
             if status != alone && status != Status::Missing {
-                let earlier: Vec<Test> = (0..test).filter(|&other| self.can_run(other)).collect();
-                open.push(Suspect { test, before: as_class_runs(self.evidence, &earlier), status });
+                open.push(Suspect { test, before: self.before_in_original_order(test), status });
                 disturbed.push(suspect);
             }
         }
@@ -86,6 +85,11 @@ impl Session<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn before_in_original_order(&self, test: Test) -> Vec<Test> {
+        let earlier: Vec<Test> = (0..test).filter(|&other| self.can_run(other)).collect();
+        as_class_runs(self.evidence, &earlier)
     }
 
     fn is_open(&self, suspect: &Suspect) -> bool {
@@ -271,9 +275,11 @@ impl Session<'_, '_> {
 
     pub(crate) fn trial(&self, before: &[Test], test: Test) -> Trial {
         Trial {
+            prelude: Vec::new(),
             before: self.names(before),
             put_back: Default::default(),
-            last: Some(self.evidence.tests[test].clone()),
+            last: self.evidence.tests[test].clone(),
+            world: World::Warm,
         }
     }
 
@@ -365,7 +371,7 @@ impl Session<'_, '_> {
     // ---- what comes between a setter and its test
 
     /// What must come between the setters and the test to undo their doing.
-    fn explain_disturbed(&mut self, suspect: &Suspect, setters: &[Test]) -> Result<bool, Stopped> {
+    pub(crate) fn explain_disturbed(&mut self, suspect: &Suspect, setters: &[Test]) -> Result<bool, Stopped> {
         let test = suspect.test;
         let with = |others: &[Test]| -> Vec<Test> {
             let is_meant = |other: &Test| setters.contains(other) || others.contains(other);
@@ -464,25 +470,55 @@ impl Session<'_, '_> {
         let trials: Vec<Trial> = unknown.iter().map(|&test| self.trial(&[], test)).collect();
         let tried = self.try_all(&trials)?;
         for (&test, tried) in unknown.iter().zip(tried) {
-            if let Some(status) = status_of(tried) {
-                self.quick_alone.insert(test, status);
+            if let Some(verdict) = verdict_of(tried) {
+                self.quick_alone.insert(test, verdict);
             }
         }
-        let known: BTreeMap<Test, Status> = self.alone.iter().map(|(&test, verdict)| (test, verdict.status)).collect();
-        for (test, status) in known {
-            if self.quick_alone.get(&test).is_some_and(|&quick| quick != status) {
-                self.unfaithful.insert(test);
+        for (test, quick) in &self.quick_alone {
+            // Who fails for another reason fails earlier or later than it would, and so hides something or shows it.
+            let is_same = |alone: &Verdict| alone.status == quick.status && is_alike(&alone.message, &quick.message);
+            if self.alone.get(test).is_some_and(|alone| !is_same(alone)) {
+                self.unfaithful.insert(*test);
             }
         }
         Ok(())
     }
 }
 
-pub(crate) fn status_of(tried: Option<Tried>) -> Option<Status> {
+/// Whether two messages say the same, but for what differs from run to run: long numbers and identity hashes.
+pub(crate) fn is_alike(one: &str, other: &str) -> bool {
+    one == other || lasting_part(one) == lasting_part(other)
+}
+
+fn lasting_part(message: &str) -> String {
+    const LONG: usize = 4;
+    let mut part = String::new();
+    let mut digits = String::new();
+    let mut is_hash = false;
+    for c in message.chars().chain(['\0']) {
+        is_hash = c == '@' || is_hash && c.is_ascii_hexdigit();
+        if c.is_ascii_digit() && !is_hash {
+            digits.push(c);
+            continue;
+        }
+        part.push_str(if digits.len() < LONG { &digits } else { "#" });
+        digits.clear();
+        if c == '@' || !is_hash {
+            part.push(c);
+        }
+    }
+    part
+}
+
+pub(crate) fn verdict_of(tried: Option<Tried>) -> Option<Verdict> {
     match tried {
-        Some(Tried::Ended(verdict)) if verdict.status != Status::Missing => Some(verdict.status),
+        Some(Tried::Ended(verdict)) if verdict.status != Status::Missing => Some(verdict),
         _ => None,
     }
+}
+
+pub(crate) fn status_of(tried: Option<Tried>) -> Option<Status> {
+    verdict_of(tried).map(|verdict| verdict.status)
 }
 
 /// A brittle test that somebody harms who comes between it and its setters.
@@ -501,4 +537,17 @@ fn identify(scope: &str, role: Role, test: &str, others: &[String]) -> String {
     // FNV leaves its upper digits to the last bytes; people are shown the first ones.
     hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     format!("{:016x}", hash ^ (hash >> 29))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_compared_without_what_differs_from_run_to_run() {
+        assert!(is_alike("port 41234 of Server@1b2c3d is taken", "port 50001 of Server@99ffa is taken"));
+        assert!(!is_alike("[Cell1] is not as expected", "[Cell2] is not as expected"));
+        assert!(!is_alike("expected 12 but was 13", "expected 12 but was 14"));
+        assert!(!is_alike("at a@1 b", "at a@1 c"));
+    }
 }

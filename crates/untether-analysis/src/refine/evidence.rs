@@ -38,6 +38,10 @@ pub struct Evidence<'d> {
     pub(crate) sources: Vec<BTreeMap<Test, bool>>,
 }
 
+fn class_of_field(field: &str) -> &str {
+    field.rsplit_once('.').map_or(field, |(class, _)| class)
+}
+
 impl<'d> Evidence<'d> {
     pub fn new(detection: &'d Detection) -> Self {
         let mut tests: Vec<String> = Vec::new();
@@ -201,12 +205,19 @@ impl<'d> Evidence<'d> {
         found
     }
 
+    /// Whether an initializer of the project's own stands in the stack.
+    fn is_by_own_initializer(&self, stack: Option<u32>) -> bool {
+        self.detection
+            .stack(stack)
+            .iter()
+            .any(|frame| frame.method == "<clinit>" && self.detection.is_own(&frame.class))
+    }
+
     /// How unlikely a field is the cause: the project's own come first, then what programs set in the JDK, then
     /// libraries, then the JDK's other state, which is mostly caches.
     pub(crate) fn remoteness(&self, field: &str) -> usize {
-        let class = field.rsplit_once('.').map_or(field, |(class, _)| class);
         match field {
-            _ if self.detection.is_own(class) => 0,
+            _ if self.detection.is_own(class_of_field(field)) => 0,
             "java.lang.System.props" | "java.lang.System.out" | "java.lang.System.err" => 1,
             _ if field.starts_with("java.util.Locale.default") || field == "java.util.TimeZone.defaultTimeZone" => 1,
             _ if !is_jdk(field) => 2,
@@ -222,12 +233,17 @@ impl<'d> Evidence<'d> {
     }
 
     /// Pairs that meet in what a class initializer wrote elsewhere: it runs once in a JVM, so only fresh ones show them.
+    /// Those of libraries register themselves for whoever comes first, and there are too many of them.
     pub(crate) fn initializer_pairs(&self, targets: &BTreeSet<Test>) -> Vec<(Test, Test)> {
         let mut pairs = BTreeSet::new();
         for group in &self.groups {
             let is_by_initializer = |&&resource: &&usize| {
                 let mut accesses = self.accesses[resource].iter().map(|&number| &self.detection.accesses[number]);
-                accesses.any(|a| a.mode == AccessMode::Write && a.labels.contains(Label::Initializer))
+                let is_own = self.detection.is_own(class_of_field(&self.detection.resources[resource].field));
+                accesses.any(|a| {
+                    let is_by_initializer = a.mode == AccessMode::Write && a.labels.contains(Label::Initializer);
+                    is_by_initializer && (is_own || self.is_by_own_initializer(a.stack))
+                })
             };
             if group.resources.iter().any(|resource| is_by_initializer(&resource)) {
                 for &writer in &group.writers {
@@ -326,7 +342,8 @@ impl<'d> Evidence<'d> {
         found.sort_by(|a, b| {
             let key = |(writers, channel): &(usize, Channel)| {
                 let is_lazy = channel.labels.contains(Label::Lazy);
-                (is_lazy, self.remoteness(&channel.field), *writers, channel.name.len())
+                let remoteness = self.remoteness(&channel.field);
+                (remoteness > 0, is_lazy, remoteness, *writers, channel.name.len())
             };
             key(a).cmp(&key(b)).then_with(|| (&a.1.name, &a.1.writer).cmp(&(&b.1.name, &b.1.writer)))
         });

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use untether_model::{Certainty, Finding, PutBack, Role, Trial};
+use untether_model::{Certainty, Finding, PutBack, Role, Status, Trial, World};
 
 use crate::refine::diagnose::{Way, followed_by, is_of_disturbed, status_of};
 use crate::refine::evidence::Test;
 use crate::refine::strategy::splits_class;
-use crate::refine::{Session, Stopped};
+use crate::refine::{Session, Stopped, Suspect};
 
 /// Tests that are tried as cleaners of one cause, and as disturbers of one setter: in JVMs that are put back, and in
 /// fresh ones.
@@ -18,16 +18,24 @@ const MOST_FRESH: usize = 8;
 /// Cleaners that are run once more in a fresh JVM and named.
 const MOST_CLEANERS: usize = 5;
 
+/// Other lists that are run in fresh JVMs, so that they can be named.
+const MOST_FRESH_ALTERNATIVES: usize = 120;
+
 /// How many tests are tried in place of one of several polluters.
 const MOST_ALTERNATIVES: usize = 32;
 
 impl Session<'_, '_> {
+    /// What more is to be known of the findings since the last time.
     pub(crate) fn complete(&mut self) -> Result<(), Stopped> {
-        self.find_disturbers()?;
-        self.prove_causes(0)?;
-        self.find_alternatives()?;
+        let from = self.completed;
+        self.find_disturbers(from)?;
+        self.prove_causes(from)?;
+        self.find_alternatives(from)?;
         self.merge_alike();
-        self.find_cleaners()
+        let from = from.min(self.findings.len());
+        self.find_cleaners(from)?;
+        self.completed = self.findings.len();
+        Ok(())
     }
 
     /// What happens to a test through the same fields is one finding, whoever is to blame.
@@ -58,14 +66,14 @@ impl Session<'_, '_> {
 
     // ---- tests that come between a setter and its test
 
-    fn find_disturbers(&mut self) -> Result<(), Stopped> {
-        let brittle: Vec<(Test, Vec<Test>)> = self
-            .findings
+    fn find_disturbers(&mut self, from: usize) -> Result<(), Stopped> {
+        let brittle: Vec<(Test, Vec<Test>)> = self.findings[from..]
             .iter()
             .filter(|finding| finding.role == Role::Brittle)
             .filter_map(|finding| Some((self.evidence.test(&finding.test)?, self.numbers(&finding.setters))))
             .collect();
         for (test, setters) in brittle {
+            self.explain_original_order(test, &setters)?;
             let (way, most) = self.trusted_way(test);
             let with: Vec<Vec<Test>> = self
                 .evidence
@@ -85,21 +93,35 @@ impl Session<'_, '_> {
                     break;
                 }
             }
-            let others: Vec<Vec<String>> = disturbers.map(|list| self.names(&list)).collect();
+            let others: Vec<Vec<Test>> = disturbers.take(MOST_CLEANERS).collect();
+            let does = self.changes(test, &others, Way::Fresh)?.into_iter().map(|changes| !changes);
+            let others = others.iter().zip(does).filter(|(_, does)| *does).map(|(list, _)| self.names(list)).collect();
             let name = &self.evidence.tests[test];
             let is_found = |finding: &&mut Finding| &finding.test == name && Some(&finding.polluters) == found.as_ref();
-            if let Some(finding) = self.findings.iter_mut().find(is_found).filter(|_| way == Way::Quick) {
+            if let Some(finding) = self.findings.iter_mut().find(is_found) {
                 finding.alternatives = others;
             }
         }
         Ok(())
     }
 
+    /// A test that fails in the original order although its setters come before it.
+    fn explain_original_order(&mut self, test: Test, setters: &[Test]) -> Result<(), Stopped> {
+        let status = self.reference[test];
+        let is_set_up = setters.iter().all(|&setter| setter < test);
+        if !is_set_up || self.differs(test, status) || status == Status::Missing {
+            return Ok(());
+        }
+        let before = self.before_in_original_order(test);
+        self.explain_disturbed(&Suspect { test, before, status }, setters)?;
+        Ok(())
+    }
+
     // ---- other lists that do the same
 
-    fn find_alternatives(&mut self) -> Result<(), Stopped> {
+    fn find_alternatives(&mut self, from: usize) -> Result<(), Stopped> {
         let mut lists: Vec<(usize, Vec<Test>)> = Vec::new();
-        for number in 0..self.findings.len() {
+        for number in from..self.findings.len() {
             let finding = &self.findings[number];
             let Some(test) = self.evidence.test(&finding.test).filter(|&test| self.is_trusted(test)) else { continue };
             if is_of_disturbed(finding) {
@@ -113,17 +135,44 @@ impl Session<'_, '_> {
             lists.extend(found.into_iter().map(|list| (number, list)));
         }
         let is_alike = self.have_same_cause(&lists)?;
+        let mut alike: Vec<(usize, Vec<Test>)> = Vec::new();
         let mut different: BTreeMap<usize, Vec<Vec<Test>>> = BTreeMap::new();
         for ((number, list), is_alike) in lists.into_iter().zip(is_alike) {
             if is_alike {
-                let named = self.names(&list);
-                self.findings[number].alternatives.push(named);
+                alike.push((number, list));
             } else {
                 different.entry(number).or_default().push(list);
             }
         }
+        self.add_alternatives(alike)?;
         for (number, lists) in different {
             self.add_other_cause(number, lists)?;
+        }
+        Ok(())
+    }
+
+    /// Those that do the same in fresh JVMs as well.
+    fn add_alternatives(&mut self, mut lists: Vec<(usize, Vec<Test>)>) -> Result<(), Stopped> {
+        // One of each finding comes before the second of any.
+        let mut count: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut places: Vec<usize> = Vec::new();
+        for (number, _) in &lists {
+            let place = count.entry(*number).or_default();
+            places.push(*place);
+            *place += 1;
+        }
+        let mut ordered: Vec<(usize, (usize, Vec<Test>))> = places.into_iter().zip(lists.drain(..)).collect();
+        ordered.sort_by_key(|(place, (number, _))| (*place, *number));
+        ordered.truncate(MOST_FRESH_ALTERNATIVES);
+        let test_of = |session: &Self, number: usize| session.evidence.test(&session.findings[number].test);
+        let schedules: Vec<Vec<Test>> =
+            ordered.iter().filter_map(|(_, (number, list))| Some(followed_by(list, test_of(self, *number)?))).collect();
+        let verdicts = self.last_verdicts(&schedules)?;
+        for ((_, (number, list)), verdict) in ordered.into_iter().zip(verdicts) {
+            if test_of(self, number).is_some_and(|test| self.differs(test, verdict.status)) {
+                let named = self.names(&list);
+                self.findings[number].alternatives.push(named);
+            }
         }
         Ok(())
     }
@@ -177,9 +226,11 @@ impl Session<'_, '_> {
         let trials: Vec<Trial> = asked
             .iter()
             .map(|(number, list)| Trial {
+                prelude: Vec::new(),
                 before: self.names(list),
                 put_back: PutBack::Only(self.findings[*number].cause.fields.clone()),
-                last: Some(self.findings[*number].test.clone()),
+                last: self.findings[*number].test.clone(),
+                world: World::Warm,
             })
             .collect();
         let mut tried = self.try_all(&trials)?.into_iter();
@@ -220,7 +271,7 @@ impl Session<'_, '_> {
             let is_alike = self.have_same_cause(&asked)?;
             let (alike, different): (Vec<_>, Vec<_>) =
                 asked.into_iter().zip(is_alike).partition(|(_, is_alike)| *is_alike);
-            self.findings[new].alternatives = alike.iter().map(|((_, list), _)| self.names(list)).collect();
+            self.add_alternatives(alike.into_iter().map(|(list, _)| list).collect())?;
             lists = different.into_iter().map(|((_, list), _)| list).collect();
         }
         Ok(())
@@ -229,9 +280,9 @@ impl Session<'_, '_> {
     // ---- tests that undo it
 
     /// Cleaners are looked for once per cause, among the tests that write its fields, or what the test reads.
-    fn find_cleaners(&mut self) -> Result<(), Stopped> {
+    fn find_cleaners(&mut self, from: usize) -> Result<(), Stopped> {
         let mut by_cause: BTreeMap<(Vec<String>, Vec<String>), Vec<usize>> = BTreeMap::new();
-        for (number, finding) in self.findings.iter().enumerate() {
+        for (number, finding) in self.findings.iter().enumerate().skip(from) {
             let is_plain = finding.role == Role::Victim && !is_of_disturbed(finding);
             if is_plain && !finding.cause.fields.is_empty() {
                 let key = (finding.cause.fields.clone(), finding.polluters.clone());

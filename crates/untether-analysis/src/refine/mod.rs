@@ -23,7 +23,7 @@ pub use causes::arrange;
 pub use evidence::Evidence;
 pub use incremental::{Fingerprinted, differing};
 pub use strategy::Strategy;
-use untether_model::{Coverage, Finding, Observation, Schedule, Status, Trial, Tried, Verdict};
+use untether_model::{Coverage, Finding, Observation, Schedule, Status, Trial, Tried, Verdict, World};
 
 use crate::refine::evidence::Test;
 
@@ -153,11 +153,13 @@ pub(crate) struct Session<'s, 'd> {
     timed_out: BTreeSet<Test>,
     pub(crate) unconfirmed: BTreeSet<Test>,
     pub(crate) findings: Vec<Finding>,
+    /// So many of them are understood as well as they can be.
+    pub(crate) completed: usize,
     pub(crate) coverage: Coverage,
     /// What suspects came to by themselves, in fresh JVMs.
     pub(crate) alone: HashMap<Test, Verdict>,
     /// The same, in JVMs that are put back.
-    pub(crate) quick_alone: HashMap<Test, Status>,
+    pub(crate) quick_alone: HashMap<Test, Verdict>,
     /// Tests that come to something else there than in fresh JVMs.
     pub(crate) unfaithful: BTreeSet<Test>,
     /// What pairs came to there, of those that were tried.
@@ -177,6 +179,7 @@ impl<'s, 'd> Session<'s, 'd> {
             timed_out: BTreeSet::new(),
             unconfirmed: BTreeSet::new(),
             findings: Vec::new(),
+            completed: 0,
             coverage: Coverage::default(),
             alone: HashMap::new(),
             quick_alone: HashMap::new(),
@@ -207,6 +210,8 @@ impl<'s, 'd> Session<'s, 'd> {
         }
         self.search_fresh(guided::Rounds::First, targets)?;
         self.search_pairs(targets)?;
+        // What comes now costs JVMs, and finds little: before the time is over, what was found is understood.
+        self.complete()?;
         self.search_fresh(guided::Rounds::Last { needs_pairs: !self.is_quick }, targets)?;
         self.search_fresh_pairs(targets)
     }
@@ -335,11 +340,12 @@ impl<'s, 'd> Session<'s, 'd> {
         if trials.is_empty() {
             return Ok(Vec::new());
         }
-        if !self.is_quick {
+        let is_warm = trials.iter().all(|trial| trial.world == World::Warm);
+        if is_warm && !self.is_quick {
             return Ok(vec![None; trials.len()]);
         }
         let tried = self.oracle.try_all(trials)?;
-        self.is_quick = 2 * tried.iter().filter(|tried| tried.is_some()).count() >= tried.len();
+        self.is_quick &= !is_warm || 2 * tried.iter().filter(|tried| tried.is_some()).count() >= tried.len();
         Ok(tried)
     }
 

@@ -31,16 +31,13 @@ impl Session<'_, '_> {
         let [likely, unlikely] = evidence.candidate_pairs(targets).map(|list| runnable(list, self));
         self.coverage.candidates.all = likely.len() + unlikely.len();
         self.try_alone(targets.iter().copied().filter(|&test| self.can_run(test)).collect())?;
+        self.check_alone(targets)?;
         self.suspect_alone(targets)?;
         for list in [likely, unlikely] {
             let share = self.cover_pairs(list)?;
             self.coverage.candidates.tried += share;
         }
-        let all: Vec<(Test, Test)> = (0..evidence.tests.len())
-            .flat_map(|first| targets.iter().map(move |&second| (first, second)))
-            .filter(|(first, second)| first != second)
-            .collect();
-        let all = runnable(all, self);
+        let all = runnable(self.all_pairs(targets).collect(), self);
         if all.len() <= MOST_PAIRS {
             self.coverage.pairs = Share { tried: 0, all: all.len() };
             self.coverage.pairs.tried = self.cover_pairs(all)?;
@@ -53,20 +50,38 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// Candidates that could not be tried otherwise, each in a JVM of its own: packed schedules only show them in company.
+    fn all_pairs<'t>(&self, targets: &'t BTreeSet<Test>) -> impl Iterator<Item = (Test, Test)> + use<'t> {
+        let all = (0..self.evidence.tests.len()).flat_map(|first| targets.iter().map(move |&second| (first, second)));
+        all.filter(|(first, second)| first != second)
+    }
+
+    /// Pairs that could not be tried otherwise, each in a JVM of its own, as packed schedules only show them in company:
+    /// candidates first, then all of tests that come to something else where JVMs are put back.
     pub(crate) fn search_fresh_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
-        let mut open: Vec<(Test, Test)> = self.evidence.initializer_pairs(targets);
-        open.retain(|pair| self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing);
-        for list in self.evidence.candidate_pairs(targets) {
-            let is_open = |pair: &(Test, Test)| {
-                let is_tried = self.pairs.contains_key(pair) && self.is_trusted(pair.1);
-                !is_tried && self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing
-            };
-            open.extend(list.into_iter().filter(is_open));
+        let initialized: HashSet<(Test, Test)> = self.evidence.initializer_pairs(targets).into_iter().collect();
+        let of_untrusted: BTreeSet<Test> = targets.intersection(&self.unfaithful).copied().collect();
+        let mut open: Vec<(Test, Test)> = initialized.iter().copied().collect();
+        open.sort_unstable();
+        open.extend(self.evidence.candidate_pairs(targets).into_iter().flatten());
+        open.extend(self.all_pairs(&of_untrusted));
+        let mut seen = HashSet::new();
+        open.retain(|&pair| {
+            let is_tried = self.pairs.contains_key(&pair) && self.is_trusted(pair.1) && !initialized.contains(&pair);
+            let can_run = self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing;
+            can_run && !is_tried && seen.insert(pair)
+        });
+        // What was tried where it proves nothing was not tried.
+        let candidates: HashSet<(Test, Test)> = self.evidence.candidate_pairs(targets).into_iter().flatten().collect();
+        for pair in &open {
+            if self.pairs.contains_key(pair) && !self.is_trusted(pair.1) {
+                self.pairs.remove(pair);
+                self.coverage.pairs.tried -= 1;
+                self.coverage.candidates.tried -= usize::from(candidates.contains(pair));
+            }
         }
         open.truncate(MOST_FRESH_PAIRS);
-        for some in open.chunks(FRESH_AT_ONCE) {
-            self.progress(Phase::Pairs { left: open.len() });
+        for (at, some) in open.chunks(FRESH_AT_ONCE).enumerate() {
+            self.progress(Phase::Pairs { left: open.len() - at * FRESH_AT_ONCE });
             let schedules: Vec<Vec<Test>> = some.iter().map(|&(first, second)| vec![first, second]).collect();
             let verdicts = self.last_verdicts(&schedules)?;
             let mut suspects = Vec::new();
@@ -77,7 +92,7 @@ impl Session<'_, '_> {
                     }
                     Some(_) => {}
                     None => {
-                        self.coverage.candidates.tried += 1;
+                        self.coverage.candidates.tried += usize::from(candidates.contains(&(first, test)));
                         self.coverage.pairs.tried += 1;
                     }
                 }
@@ -91,11 +106,25 @@ impl Session<'_, '_> {
         Ok(())
     }
 
+    /// What initializers did to the others' state is there in a JVM that is put back, whoever comes first. Whom that may
+    /// concern, and who fails there, is run in fresh JVMs to see whether it comes to the same.
+    fn check_alone(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        let readers: BTreeSet<Test> =
+            self.evidence.initializer_pairs(targets).into_iter().map(|(_, reader)| reader).collect();
+        let is_doubtful = |test: &Test| {
+            let quick = self.quick_alone.get(test).map(|verdict| verdict.status);
+            quick.is_some_and(|status| status != Status::Passed || readers.contains(test))
+        };
+        let doubtful = targets.iter().copied().filter(is_doubtful).collect();
+        self.learn_alone(doubtful)?;
+        self.try_alone(BTreeSet::new())
+    }
+
     /// Tests that come to something else alone than in the original order.
     fn suspect_alone(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
         let mut suspects = Vec::new();
         for &test in targets {
-            let Some(&status) = self.quick_alone.get(&test) else { continue };
+            let Some(status) = self.quick_alone.get(&test).map(|verdict| verdict.status) else { continue };
             if status != self.reference[test] && self.reference[test] != Status::Missing {
                 suspects.push(Suspect { test, before: Vec::new(), status });
             }
@@ -129,7 +158,7 @@ impl Session<'_, '_> {
             let mut suspects: BTreeMap<Test, Vec<Suspect>> = BTreeMap::new();
             for &(first, test) in some {
                 let Some(&status) = self.pairs.get(&(first, test)) else { continue };
-                let is_changed = self.quick_alone.get(&test).is_some_and(|&alone| alone != status);
+                let is_changed = self.quick_alone.get(&test).is_some_and(|alone| alone.status != status);
                 if is_changed && self.is_target(test) && !self.unfaithful.contains(&test) {
                     suspects.entry(test).or_default().push(Suspect { test, before: vec![first], status });
                 }

@@ -207,7 +207,7 @@ final class UntetherActors {
             settle(slot);
             nextEpoch();
         }
-        if (UntetherUndo.window != 0 && kinds[actor] != INITIALIZER) {
+        if (UntetherUndo.window != 0 && (kinds[actor] != INITIALIZER || UntetherUndo.isCold && !isNobodys(slot, actor))) {
             UntetherUndo.note(slot, object);
         }
         Object saved = UntetherValues.saved(object, slot);
@@ -298,8 +298,7 @@ final class UntetherActors {
      */
     private static int responsible(UntetherSlot slot) {
         int writer = slot.pendingWriter;
-        boolean isOwn = slot.owner.isMirror && slot.owner.writer == writer;
-        if (kinds[writer] != INITIALIZER || isOwn || UntetherLayout.isOfJdk(names[writer])) {
+        if (kinds[writer] != INITIALIZER || isNobodys(slot, writer)) {
             return writer;
         }
         int at = parents[writer];
@@ -312,6 +311,12 @@ final class UntetherActors {
             }
         }
         return isUnit(at) ? at : writer;
+    }
+
+    /** Whether the slot is a static field of the class that the initializer is about, or that is one of the JDK's. */
+    private static boolean isNobodys(UntetherSlot slot, int initializer) {
+        boolean isOwn = slot.owner.isMirror && slot.owner.writer == initializer;
+        return isOwn || UntetherLayout.isOfJdk(names[initializer]);
     }
 
     /** Whether a value of {@code writer} is something that {@code actor} got from another. */

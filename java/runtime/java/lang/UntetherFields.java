@@ -37,6 +37,13 @@ final class UntetherFields {
         return fieldAt(holder, place, isStatic);
     }
 
+    /** The field that holds a thread-local variable, where it is known. */
+    static String fieldOfLocal(UntetherObject local) {
+        return local == null || local.holder == null
+                ? THREAD_LOCAL
+                : fieldAt(local.holder, local.holderPlace, local.isHeldByStatic);
+    }
+
     private static String fieldAt(UntetherLayout layout, long place, boolean isStatic) {
         UntetherLayout declaring = layout.declaring(place, isStatic);
         return declaring == null ? layout.name + ".?" : declaring.name + "." + declaring.nameAt(place, isStatic);
@@ -63,13 +70,31 @@ final class UntetherFields {
         String element = "";
         UntetherObject at = slot.owner;
         long place = slot.place;
+        if (isOpenEnd(slot, old)) {
+            return element;
+        }
+        // Whether an entry said what it is about: those before it in its bucket, and the bucket, only lead to it.
+        boolean isInBucket = false;
         while (at != null && !at.isMirror && (at.layout.isTransparent || at == slot.owner && at.layout.isArray)) {
             String here = elementAt(at, place, at == slot.owner ? old : null);
-            element = here == null ? element : here;
+            boolean leadsThere = isInBucket && (at.layout.isArray || at.layout.nameAt(place, false).equals("next"));
+            element = here == null || leadsThere ? element : here;
+            isInBucket = here != null && !at.layout.isArray || leadsThere && !at.layout.isArray;
             place = at.parentPlace;
             at = at.parent;
         }
         return element;
+    }
+
+    /** The end of a bucket belongs to none of its entries: who comes there is not known yet. */
+    private static boolean isOpenEnd(UntetherSlot slot, Object old) {
+        UntetherLayout layout = slot.owner.layout;
+        if (old != null || slot.owner.isMirror || layout.isArray || !layout.isTransparent) {
+            return false;
+        }
+        Object object = slot.owner.get();
+        return object != null && layout.nameAt(slot.place, false).equals("next")
+                && U.getReference(object, slot.place) == null;
     }
 
     private static String elementAt(UntetherObject at, long place, Object old) {

@@ -10,12 +10,18 @@ import jdk.internal.misc.Unsafe;
  * that depends on what was changed and not on what there is.
  *
  * <p>What class initializers write stays: a class cannot be made uninitialised. One that read what was written since
- * the save would come out otherwise in a fresh JVM, and so would a program with threads that are still running:
- * then the JVM is not restorable, and says why.
+ * the save would come out otherwise in a fresh JVM: then the JVM is not restorable, and says why. Threads that do not end
+ * (pools, servers, timers) go on beside whatever comes next, with the objects that were made for them; what of it
+ * matters shows when a trial is confirmed in a fresh JVM.
  */
 final class UntetherUndo {
     private static final Unsafe U = Untether.U;
     private static final int DEEPEST = 8;
+
+    /** In milliseconds. */
+    private static final long LONGEST_WAIT = 200;
+
+    private static final int MOST_LASTING = 500;
 
     /** Names the stretch since the last save or undo; 0 while nothing is saved. */
     static int window;
@@ -26,11 +32,16 @@ final class UntetherUndo {
     private static final int[] windows = new int[DEEPEST];
     private static Thread[] threads = {};
 
+    /** Threads that were started since the first save and did not end when they were waited for. */
+    private static Thread[] lasting = {};
+
+    private static int lastingCount;
+
     private static UntetherSlot[] slots = new UntetherSlot[1024];
     private static Object[] values = new Object[1024];
     private static long[] bits = new long[1024];
     private static int[] writers = new int[1024];
-    /** Whether another thread than the worker's wrote: while it runs, that is not touched. */
+    /** Whether another thread than the worker's wrote to a container: while it runs, that is not touched. */
     private static boolean[] isForeign = new boolean[1024];
     private static int count;
     private static Thread worker;
@@ -39,6 +50,9 @@ final class UntetherUndo {
 
     /** Whether the classes that tests need are initialised, so that the effects of initializers are part of the world. */
     private static boolean isWarm;
+
+    /** Whether nothing comes after what is tried, so that what can happen only once may. */
+    static boolean isCold;
 
     /** Commands that wait for the start of a test, and that test. */
     private static String[] dueTests = new String[16];
@@ -57,21 +71,26 @@ final class UntetherUndo {
      * {@code revert FIELDS}: puts these fields back to the last save, {@code keep FIELDS}: all others. {@code fields}:
      * notes which fields differ from the last save, {@code told}: says them. {@code at TEST COMMAND}, with a tab
      * between: when that test starts. {@code warm}: what class initializers did until now, and threads that run, belong
-     * to the world of the first save. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
+     * to the world of the first save. {@code cold}: there is one trial only, so what initializers do elsewhere is put back
+     * like the rest. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
      */
     static String obey(String command) {
         String rest = command.substring(command.indexOf(' ') + 1);
         if (command.startsWith("again ")) {
             dueCount = 0;
-            String running = depth == 0 ? "" : runningThread();
+            waitForThreads();
             again(Integer.parseInt(rest));
-            return obstacle != null ? obstacle : running;
+            return obstacle != null ? obstacle : exhaustion();
         }
         if (command.equals("warm")) {
             again(1);
             threads = UntetherNative.liveThreads();
             obstacle = null;
             isWarm = true;
+            return "";
+        }
+        if (command.equals("cold")) {
+            isCold = true;
             return "";
         }
         if (command.startsWith("at ")) {
@@ -199,10 +218,13 @@ final class UntetherUndo {
         try {
             int start = depth == 0 ? count : starts[depth - 1];
             for (int i = count - 1; i >= start; i--) {
-                boolean isTouched = !hasThreads || !isForeign[i];
+                boolean isTouched = (!hasThreads || !isForeign[i]) && !UntetherLocals.isOfTable(slots[i].owner);
                 if (isTouched && contains(wanted, UntetherFields.fieldOf(slots[i])) == isListed) {
                     restore(i);
                 }
+            }
+            if (depth > 0) {
+                UntetherLocals.revert(worker, windows[depth - 1], wanted, isListed);
             }
             UntetherActors.nextEpoch();
         } finally {
@@ -214,35 +236,31 @@ final class UntetherUndo {
     private static String fields() {
         UntetherLock.enterSuspended();
         try {
-            String[] found = new String[16];
-            int size = 0;
+            StringBuilder text = new StringBuilder("\n");
             for (int i = depth == 0 ? count : starts[depth - 1]; i < count; i++) {
                 Object object = slots[i].owner.get();
-                if (object == null || isAsBefore(object, i)) {
-                    continue;
+                boolean isChanged = object != null && !isAsBefore(object, i);
+                if (isChanged && !UntetherLocals.isOfTable(slots[i].owner)) {
+                    addLine(text, UntetherFields.fieldOf(slots[i]));
                 }
-                String field = UntetherFields.fieldOf(slots[i]);
-                if (contains(found, field)) {
-                    continue;
-                }
-                if (size == found.length) {
-                    String[] larger = new String[size * 2];
-                    System.arraycopy(found, 0, larger, 0, size);
-                    found = larger;
-                }
-                found[size++] = field;
             }
-            StringBuilder text = new StringBuilder();
-            for (int i = 0; i < size; i++) {
-                text.append(found[i]).append('\n');
+            if (depth > 0) {
+                UntetherLocals.addFields(worker, windows[depth - 1], text);
             }
-            return text.toString();
+            return text.substring(1);
         } finally {
             UntetherLock.exit();
         }
     }
 
-    private static boolean contains(String[] list, String text) {
+    /** Adds the line if it is not there. */
+    static void addLine(StringBuilder lines, String line) {
+        if (lines.indexOf("\n" + line + "\n") < 0) {
+            lines.append(line).append('\n');
+        }
+    }
+
+    static boolean contains(String[] list, String text) {
         for (String each : list) {
             if (text.equals(each)) {
                 return true;
@@ -282,8 +300,13 @@ final class UntetherUndo {
         slots[count] = slot;
         values[count] = UntetherValues.strong(object, slot);
         bits[count] = UntetherValues.bits(object, slot);
-        isForeign[count] = Thread.currentThread() != worker;
+        isForeign[count] = Thread.currentThread() != worker && isOfContainer(slot.owner);
         writers[count++] = slot.writer;
+    }
+
+    /** Collections, queues and pools of the JDK, which the threads that wrote them may still use; not the program's own state. */
+    private static boolean isOfContainer(UntetherObject owner) {
+        return !owner.isMirror && (owner.layout.isTransparent || owner.layout.isArray);
     }
 
     private static void move(int from, int to) {
@@ -307,7 +330,7 @@ final class UntetherUndo {
 
     /** An initializer reads the slot. Call with the lock held. */
     static void readByInitializer(UntetherSlot slot) {
-        if (slot.window >= windows[0] && obstacle == null) {
+        if (slot.window >= windows[0] && obstacle == null && !isCold) {
             obstacle = "a class initializer read " + UntetherFields.fieldOf(slot);
         }
     }
@@ -351,22 +374,57 @@ final class UntetherUndo {
 
     // ---- threads
 
-    /** The name of a thread that was started since the first save and does not end; empty where there is none. */
-    private static String runningThread() {
+    /** Threads that are about to end are given the time; of the others each is waited for only once. */
+    private static void waitForThreads() {
+        if (depth == 0) {
+            return;
+        }
         Thread[] alive = UntetherNative.liveThreads();
+        Thread[] still = new Thread[alive.length];
+        int size = 0;
         for (Thread thread : alive) {
-            if (isNew(thread) && !isHarmless(thread)) {
+            if (!isNew(thread) || isHarmless(thread)) {
+                continue;
+            }
+            if (!contains(lasting, thread)) {
                 try {
-                    thread.join(200);
+                    thread.join(LONGEST_WAIT);
                 } catch (InterruptedException ignored) {
                     Thread.currentThread().interrupt();
                 }
-                if (thread.isAlive()) {
-                    return "the thread " + thread.getName() + " is still running";
-                }
+            }
+            if (thread.isAlive()) {
+                still[size++] = thread;
             }
         }
-        return "";
+        lasting = still;
+        lastingCount = size;
+    }
+
+    /** What threads and old values hold on to can get too much; empty where there is room. */
+    private static String exhaustion() {
+        if (lastingCount > MOST_LASTING) {
+            return lastingCount + " threads are still running";
+        }
+        if (!isHeapFull()) {
+            return "";
+        }
+        System.gc();
+        return isHeapFull() ? "the heap is full" : "";
+    }
+
+    private static boolean isHeapFull() {
+        Runtime runtime = Runtime.getRuntime();
+        return runtime.totalMemory() - runtime.freeMemory() > runtime.maxMemory() / 10 * 7;
+    }
+
+    private static boolean contains(Thread[] list, Thread thread) {
+        for (Thread each : list) {
+            if (each == thread) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static boolean isAnyRunning() {
@@ -379,15 +437,7 @@ final class UntetherUndo {
     }
 
     private static boolean isNew(Thread thread) {
-        if (thread == Thread.currentThread()) {
-            return false;
-        }
-        for (Thread known : threads) {
-            if (known == thread) {
-                return false;
-            }
-        }
-        return true;
+        return thread != Thread.currentThread() && !contains(threads, thread);
     }
 
     /** The JDK's own helpers, which keep nothing of the program. */
