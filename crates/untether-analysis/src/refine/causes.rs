@@ -16,6 +16,7 @@ use untether_model::{
 
 use crate::refine::ddmin::minimise;
 use crate::refine::diagnose::{is_alike, is_of_disturbed, verdict_of};
+use crate::refine::evidence::NEAR;
 use crate::refine::{Phase, Session, Stopped};
 
 /// Fields that are tried one by one in the first round, and at most.
@@ -25,9 +26,6 @@ const MOST_COLD_SINGLES: usize = 12;
 
 /// Fields among which the fewest are looked for in JVMs of their own.
 const MOST_COLD_FIELDS: usize = 24;
-
-/// How remote what a program itself sets may be.
-const NEAR: usize = 1;
 
 /// Channels that a finding keeps.
 const MOST_CHANNELS: usize = 8;

@@ -38,6 +38,9 @@ pub struct Evidence<'d> {
     pub(crate) sources: Vec<BTreeMap<Test, bool>>,
 }
 
+/// How remote what a program itself sets may be.
+pub(crate) const NEAR: usize = 1;
+
 fn class_of_field(field: &str) -> &str {
     field.rsplit_once('.').map_or(field, |(class, _)| class)
 }
@@ -205,14 +208,6 @@ impl<'d> Evidence<'d> {
         found
     }
 
-    /// Whether an initializer of the project's own stands in the stack.
-    fn is_by_own_initializer(&self, stack: Option<u32>) -> bool {
-        self.detection
-            .stack(stack)
-            .iter()
-            .any(|frame| frame.method == "<clinit>" && self.detection.is_own(&frame.class))
-    }
-
     /// How unlikely a field is the cause: the project's own come first, then what programs set in the JDK, then
     /// libraries, then the JDK's other state, which is mostly caches.
     pub(crate) fn remoteness(&self, field: &str) -> usize {
@@ -233,17 +228,14 @@ impl<'d> Evidence<'d> {
     }
 
     /// Pairs that meet in what a class initializer wrote elsewhere: it runs once in a JVM, so only fresh ones show them.
-    /// Those of libraries register themselves for whoever comes first, and there are too many of them.
+    /// What they leave in libraries, loggers mostly, would be too many.
     pub(crate) fn initializer_pairs(&self, targets: &BTreeSet<Test>) -> Vec<(Test, Test)> {
         let mut pairs = BTreeSet::new();
         for group in &self.groups {
             let is_by_initializer = |&&resource: &&usize| {
                 let mut accesses = self.accesses[resource].iter().map(|&number| &self.detection.accesses[number]);
-                let is_own = self.detection.is_own(class_of_field(&self.detection.resources[resource].field));
-                accesses.any(|a| {
-                    let is_by_initializer = a.mode == AccessMode::Write && a.labels.contains(Label::Initializer);
-                    is_by_initializer && (is_own || self.is_by_own_initializer(a.stack))
-                })
+                let is_near = self.remoteness(&self.detection.resources[resource].field) <= NEAR;
+                accesses.any(|a| is_near && a.mode == AccessMode::Write && a.labels.contains(Label::Initializer))
             };
             if group.resources.iter().any(|resource| is_by_initializer(&resource)) {
                 for &writer in &group.writers {

@@ -107,15 +107,11 @@ impl Session<'_, '_> {
     }
 
     /// What initializers did to the others' state is there in a JVM that is put back, whoever comes first. Whom that may
-    /// concern, and who fails there, is run in fresh JVMs to see whether it comes to the same.
+    /// concern is run in fresh JVMs to see whether it comes to the same.
     fn check_alone(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
         let readers: BTreeSet<Test> =
             self.evidence.initializer_pairs(targets).into_iter().map(|(_, reader)| reader).collect();
-        let is_doubtful = |test: &Test| {
-            let quick = self.quick_alone.get(test).map(|verdict| verdict.status);
-            quick.is_some_and(|status| status != Status::Passed || readers.contains(test))
-        };
-        let doubtful = targets.iter().copied().filter(is_doubtful).collect();
+        let doubtful = readers.into_iter().filter(|test| self.quick_alone.contains_key(test)).collect();
         self.learn_alone(doubtful)?;
         self.try_alone(BTreeSet::new())
     }
