@@ -190,9 +190,25 @@ fn print_alike(all: &[Finding], group: &[&Finding], new: Option<&BTreeSet<String
     if !first.cleaners.is_empty() {
         println!("          unless {} runs in between", first.cleaners.join(" or "));
     }
-    let messages: BTreeSet<String> = group.iter().map(|finding| first_line(&finding.outcome.message)).collect();
-    for message in messages.iter().filter(|message| !message.is_empty()).take(2) {
-        println!("          {message}");
+    print_messages(group);
+}
+
+/// Some of the messages of tests that fail alike, with the tests where they differ.
+fn print_messages(group: &[&Finding]) {
+    const MOST: usize = 2;
+    let mut messages: Vec<(String, &str)> = Vec::new();
+    for finding in group {
+        let message = first_line(&finding.outcome.message);
+        if !message.is_empty() && !messages.iter().any(|(known, _)| *known == message) {
+            messages.push((message, finding.test.split_once('#').map_or(&finding.test, |(_, method)| method)));
+        }
+    }
+    for (message, test) in messages.iter().take(MOST) {
+        let of_test = if messages.len() > 1 { format!("{test}: ") } else { String::new() };
+        println!("          {of_test}{message}");
+    }
+    if messages.len() > MOST {
+        println!("          and {}", count(messages.len() - MOST, "other message", "other messages"));
     }
 }
 

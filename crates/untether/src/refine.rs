@@ -518,7 +518,7 @@ impl Oracle for Jvms<'_> {
 }
 
 /// How far the search came, in words.
-fn reach(coverage: &Coverage, executions: usize) -> String {
+fn reach(coverage: &Coverage, executions: usize, is_complete: bool) -> String {
     if executions == 0 {
         return "no test had to be run".to_owned();
     }
@@ -536,9 +536,10 @@ fn reach(coverage: &Coverage, executions: usize) -> String {
     .flatten()
     .map(|part| part.replace("pair of classess", "pairs of classes"))
     .collect();
-    match parts.is_empty() {
-        true => "no test writes what another reads".to_owned(),
-        false => format!("tried {}", parts.join(", ")),
+    match (parts.is_empty(), is_complete) {
+        (true, true) => "no test writes what another reads".to_owned(),
+        (true, false) => "pairs of tests were not tried yet".to_owned(),
+        (false, _) => format!("tried {}", parts.join(", ")),
     }
 }
 
@@ -555,7 +556,7 @@ fn sum_up(result: &StoredRefinement, gone: Vec<&Finding>, known: usize, budget: 
         result.seconds,
         result.strategy,
     );
-    eprintln!("untether: {}", reach(&result.coverage, result.cost.executions));
+    eprintln!("untether: {}", reach(&result.coverage, result.cost.executions, result.is_complete));
     if let Some(obstacle) = &result.obstacle {
         eprintln!(
             "untether: note: JVMs of this suite cannot be put back between tests ({obstacle}), so pairs cost a JVM each and \
