@@ -25,6 +25,9 @@ pub struct Launch {
     /// The JUnit Platform's unique ids of tests that have no class and method.
     #[serde(default)]
     pub selectors: Vec<(String, String)>,
+    /// Files that were made in the build's output folder while it ran.
+    #[serde(default)]
+    pub left_files: Vec<String>,
 }
 
 /// A value that is a secret: only its name is known.

@@ -14,6 +14,7 @@ use untether_model::{
 use untether_wire::{self as wire, Frame, FrameReader};
 
 use crate::error::RunnerError;
+use crate::left::made_between;
 
 /// Where a run stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,11 +91,21 @@ impl Gathered {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             stem.split('-').nth(1).and_then(|nanos| nanos.parse::<u128>().ok())
         });
-        files.into_iter().map(|(_, source)| source.finish()).collect()
+        files.into_iter().map(|(_, source)| source.with_left_files().finish()).collect()
     }
 }
 
 impl Source {
+    /// The trace lasts as long as its JVM.
+    fn with_left_files(mut self) -> Self {
+        let times = self.file.metadata().and_then(|data| Ok((data.created()?, data.modified()?)));
+        let has_tests = self.trace.tests().next().is_some();
+        if let (Ok((from, until)), true) = (times, has_tests) {
+            self.trace.launch.left_files = made_between(&self.trace.launch, from, until);
+        }
+        self
+    }
+
     fn new(file: File) -> Self {
         // Number 0 means 'nobody' or 'none' everywhere.
         let trace = Trace {
@@ -281,6 +292,7 @@ fn model_launch(launch: wire::LaunchFrame) -> Launch {
         properties: Vec::new(),
         withheld: Vec::new(),
         selectors: Vec::new(),
+        left_files: Vec::new(),
     }
 }
 

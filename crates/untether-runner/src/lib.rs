@@ -7,6 +7,7 @@ mod command;
 mod context;
 mod error;
 mod gather;
+mod left;
 mod lifeline;
 mod results;
 mod runs;

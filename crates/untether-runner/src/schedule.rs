@@ -16,6 +16,7 @@ use untether_project::Config;
 
 use crate::context::WorkerContext;
 use crate::error::RunnerError;
+use crate::left::SetAside;
 use crate::results::ResultReader;
 use crate::runs::Runs;
 use crate::stop::stop_signal;
@@ -53,6 +54,8 @@ pub struct Executor {
     next_file: AtomicUsize,
     /// Watched JVMs that wait for their next plan.
     pub(crate) idle: Mutex<Vec<LiveJvm>>,
+    /// What would be there already otherwise.
+    aside: Option<SetAside>,
     /// Tests that a watched JVM runs first, so that classes are initialised before anything is tried.
     pub(crate) warm_up: Vec<String>,
 }
@@ -81,7 +84,23 @@ pub(crate) struct Part {
 impl Executor {
     pub fn new(context: WorkerContext, config: Config, scratch: &Path, limits: Limits) -> Self {
         let (scratch, next_file) = (scratch.to_path_buf(), AtomicUsize::new(0));
-        Executor { context, config, scratch, limits, next_file, idle: Mutex::default(), warm_up: Vec::new() }
+        Executor {
+            context,
+            config,
+            scratch,
+            limits,
+            next_file,
+            idle: Mutex::default(),
+            aside: None,
+            warm_up: Vec::new(),
+        }
+    }
+
+    /// Each schedule starts without these files, one at a time, as all run in one folder. They come back at the end.
+    pub fn start_without(&mut self, files: &[String]) -> Result<(), RunnerError> {
+        let unmovable = |source| RunnerError::CannotWrite { path: self.scratch.clone(), source };
+        self.aside = Some(SetAside::new(files, &self.scratch).map_err(unmovable)?).filter(|aside| !aside.is_empty());
+        Ok(())
     }
 
     /// These tests are run first in each watched JVM.
@@ -92,6 +111,9 @@ impl Executor {
     /// Runs the schedule in a fresh JVM. A test that ends its JVM or does not end costs its class run; another
     /// JVM goes on with the next.
     pub fn execute(&self, schedule: &Schedule) -> Result<Execution, RunnerError> {
+        if let Some(aside) = &self.aside {
+            aside.clear();
+        }
         let mut verdicts: Vec<Verdict> = Vec::with_capacity(schedule.tests.len());
         let mut jvms = 0;
         while verdicts.len() < schedule.tests.len() {
@@ -117,6 +139,7 @@ impl Executor {
         let (sender, receiver) = channel();
         let mut result = Ok(Execution::Ended(()));
         thread::scope(|scope| {
+            let jobs = if self.aside.is_some() { 1 } else { jobs };
             for _ in 0..jobs.min(schedules.len()) {
                 let (sender, next) = (sender.clone(), &next);
                 scope.spawn(move || {

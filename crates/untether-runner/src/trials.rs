@@ -338,7 +338,7 @@ mod tests {
         let apart = Trial { prelude: prelude("B#r"), ..trial(&["A#w"], put_back(), "B#r") };
         assert_eq!(lines(&[apart]), ["!again 1", "B#r", "!again 2", "A#w", "!revert X.y", "B#r"]);
         let within = Trial { prelude: prelude("A#s"), ..trial(&["A#w"], put_back(), "A#r") };
-        assert_eq!(lines(&[within]), ["!again 1", "!at A#w\tagain 2", "A#s", "!at A#r\trevert X.y", "A#w", "A#r"]);
+        assert_eq!(lines(&[within]), ["!again 1", "!at A#w\tagain 2", "!at A#r\trevert X.y", "A#s", "A#w", "A#r"]);
         let before = Trial { prelude: prelude("B#s"), ..trial(&["A#w"], put_back(), "A#r") };
         assert_eq!(
             lines(&[before]),

@@ -201,8 +201,10 @@ fn refine_jvm(
     let limits = Limits { per_test: request.test_timeout, deadline: request.budget.map(|budget| started + budget) };
     let config = Config::load(project)?;
     let jobs = request.jobs.map_or_else(|| thread::available_parallelism().map_or(2, usize::from), usize::from);
+    let mut executor = Executor::new(context, config.clone(), folder, limits);
+    executor.start_without(&detection.launch.left_files)?;
     let mut oracle = Jvms {
-        executor: Executor::new(context, config.clone(), folder, limits),
+        executor,
         store,
         jobs,
         launch_key: key(|hasher| {

@@ -57,7 +57,8 @@ pub(crate) fn run(store_path: &Path, request: &ReplayArguments) -> Result<u8, Er
     let scratch = Scratch::create(store_path)?;
     let context = WorkerContext::new(launch, &scratch.path)?;
     let limits = Limits { per_test: request.test_timeout, deadline: None };
-    let executor = Executor::new(context, Config::load(place::project_of(store_path))?, &scratch.path, limits);
+    let mut executor = Executor::new(context, Config::load(place::project_of(store_path))?, &scratch.path, limits);
+    executor.start_without(&launch.left_files)?;
     let mut runs = Vec::new();
     for tests in [&finding.counter_schedule, &finding.schedule] {
         let Execution::Ended(observation) = executor.execute(&Schedule::new(tests.clone()))? else {

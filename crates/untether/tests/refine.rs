@@ -312,3 +312,35 @@ fn a_project_that_was_cleaned_is_told_so_and_keeps_what_was_found() {
     assert!(errors.contains("none of the tests could be run") && errors.contains("'untether detect'"), "{errors}");
     assert_eq!(json(&run, &["deps", "--format", "json"]), before);
 }
+
+#[test]
+fn files_that_the_first_run_left_behind_do_not_hide_a_dependency() {
+    let home = jdks().into_iter().next().unwrap();
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    support::agent();
+    let run = scratch("refine").join("left_behind");
+    let _ = std::fs::remove_dir_all(&run);
+    std::fs::create_dir_all(&run).unwrap();
+    compile(
+        &home,
+        &libraries,
+        &java_files(&repository().join("fixtures/files/left_behind")),
+        &run.join("target/classes"),
+    );
+    let class_path = format!("{}:{libraries}", run.join("target/classes").display());
+    let java = home.display().to_string();
+    untether(
+        &run,
+        &["detect", "--quiet", "--classpath", &class_path, "--include", "files.left_behind.*Test", "--java", &java],
+    );
+    let left = run.join("target/data/x.db");
+    assert!(left.is_file());
+    let document = json(&run, &["refine", "--format", "json", "--quiet"]);
+    let findings = document["manifest"].as_array().unwrap();
+    assert_eq!(findings.len(), 1, "{document:#}");
+    assert_eq!(findings[0]["test"], "files.left_behind.BNeedsTest#needs");
+    assert_eq!(findings[0]["role"], "brittle");
+    assert_eq!(texts(&findings[0]["setters"]), ["files.left_behind.AMakesTest#makes"]);
+    assert_eq!(findings[0]["proof"], "outside");
+    assert!(left.is_file(), "what was there before is there again");
+}

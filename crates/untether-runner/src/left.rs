@@ -1,0 +1,173 @@
+//! Files that the tests of the watched run left behind in the build's output folder. They would be there when a test runs
+//! that needs another one to make them, so they are set aside while schedules run.
+//!
+//! Only what was made while the JVM ran counts, below the folder that also holds the classes: what lies elsewhere may be
+//! anything, and is not touched.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use untether_model::Launch;
+
+/// More than these are not looked at, and not set aside.
+const MOST_ENTRIES: usize = 50_000;
+const MOST_FILES: usize = 2_000;
+
+/// What build tools and coverage tools write there meanwhile.
+const REPORTS: [&str; 4] = ["surefire-reports", "failsafe-reports", "test-results", "reports"];
+const COVERAGE: &str = "exec";
+
+/// Files that were made between two points in time, in the output folders of the build.
+pub(crate) fn made_between(launch: &Launch, from: SystemTime, until: SystemTime) -> Vec<String> {
+    let class_path: BTreeSet<&Path> = launch.class_path.iter().map(Path::new).collect();
+    let mut search = Search { class_path: &class_path, from, until, entries: 0, found: Vec::new() };
+    for folder in output_folders(Path::new(&launch.directory), &class_path) {
+        if search.visit(&folder).is_err() {
+            return Vec::new();
+        }
+    }
+    search.found.sort();
+    search.found
+}
+
+/// The folders directly below that of the JVM which hold folders of classes, and are none themselves.
+fn output_folders(directory: &Path, class_path: &BTreeSet<&Path>) -> BTreeSet<PathBuf> {
+    let top = |folder: &&Path| {
+        let mut below = folder.strip_prefix(directory).ok()?.components();
+        let first = below.next()?;
+        below.next().map(|_| directory.join(first))
+    };
+    let is_folder = |path: &&&Path| path.is_dir();
+    class_path.iter().filter(is_folder).filter_map(|folder| top(folder)).collect()
+}
+
+struct Search<'s> {
+    class_path: &'s BTreeSet<&'s Path>,
+    from: SystemTime,
+    until: SystemTime,
+    entries: usize,
+    found: Vec<String>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, folder: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            self.entries += 1;
+            if self.entries > MOST_ENTRIES || self.found.len() >= MOST_FILES {
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+            let (path, kind) = (entry.path(), entry.file_type()?);
+            if self.class_path.contains(path.as_path()) {
+                continue;
+            }
+            if kind.is_dir() {
+                let is_report = entry.file_name().to_str().is_some_and(|name| REPORTS.contains(&name));
+                if !is_report {
+                    self.visit(&path)?;
+                }
+            } else if kind.is_file() && path.extension().is_none_or(|extension| extension != COVERAGE) {
+                let made = entry.metadata()?.created();
+                if made.is_ok_and(|made| made >= self.from && made <= self.until) {
+                    self.found.extend(path.to_str().map(str::to_owned));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Files that are out of the way until this is dropped.
+#[derive(Debug)]
+pub(crate) struct SetAside {
+    /// Where each belongs, and where it is.
+    files: Vec<(PathBuf, PathBuf)>,
+}
+
+impl SetAside {
+    pub(crate) fn new(files: &[String], scratch: &Path) -> io::Result<Self> {
+        let folder = scratch.join("left");
+        fs::create_dir_all(&folder)?;
+        let mut aside = SetAside { files: Vec::new() };
+        for (number, file) in files.iter().enumerate() {
+            let (home, here) = (PathBuf::from(file), folder.join(number.to_string()));
+            if home.is_file() {
+                fs::copy(&home, &here)?;
+            }
+            aside.files.push((home, here));
+        }
+        Ok(aside)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Removes what a schedule has made again.
+    pub(crate) fn clear(&self) {
+        for (home, _) in &self.files {
+            // It may not be there.
+            let _ = fs::remove_file(home);
+        }
+    }
+}
+
+impl Drop for SetAside {
+    fn drop(&mut self) {
+        for (home, here) in &self.files {
+            let _ = fs::remove_file(home);
+            if here.exists() {
+                let _ = fs::copy(here, home);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn only_what_was_made_meanwhile_in_the_output_folder_counts() {
+        let directory = std::env::temp_dir().join(format!("untether-left-{}", std::process::id()));
+        for folder in ["src", "target/classes", "target/surefire-reports", "target/deep/er"] {
+            fs::create_dir_all(directory.join(folder)).unwrap();
+        }
+        let write = |name: &str| fs::write(directory.join(name), "").unwrap();
+        write("target/old.txt");
+        let from = fs::metadata(directory.join("target/old.txt")).unwrap().created().unwrap() + Duration::from_nanos(1);
+        // Times of files have the grain of the kernel's clock.
+        while fs::metadata(directory.join("target/old.txt")).unwrap().created().unwrap() >= from
+            || !is_later(&directory, from)
+        {}
+        for name in ["src/New.java", "target/classes/a.txt", "target/surefire-reports/a.xml", "target/jacoco.exec"] {
+            write(name);
+        }
+        write("target/deep/er/x.db");
+        let class_path = vec![directory.join("target/classes").display().to_string()];
+        let launch = Launch { directory: directory.display().to_string(), class_path, ..Launch::default() };
+        let until = SystemTime::now() + Duration::from_secs(60);
+        let found = made_between(&launch, from, until);
+        let wanted = directory.join("target/deep/er/x.db").display().to_string();
+        let scratch = directory.join("scratch");
+        let aside = SetAside::new(&found, &scratch).unwrap();
+        aside.clear();
+        let is_gone = !Path::new(&wanted).exists();
+        drop(aside);
+        let is_back = Path::new(&wanted).exists();
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(found, [wanted]);
+        assert!(is_gone && is_back);
+    }
+
+    fn is_later(directory: &Path, than: SystemTime) -> bool {
+        let probe = directory.join("probe");
+        let _ = fs::remove_file(&probe);
+        fs::write(&probe, "").unwrap();
+        fs::metadata(&probe).unwrap().created().unwrap() >= than
+    }
+}
