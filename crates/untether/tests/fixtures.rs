@@ -185,6 +185,17 @@ fn anomalies(run: &Path, messages: &str) -> Vec<String> {
     wrong
 }
 
+/// Who overwrites what another test has read may harm it in another order: each anti-dependency is a candidate too.
+fn contradictions(found: &[Found]) -> Vec<String> {
+    let pairs = |kind: &str| -> BTreeSet<(&str, &str)> {
+        found.iter().filter(|d| d.kind == kind).map(|d| (d.from.as_str(), d.to.as_str())).collect()
+    };
+    let candidates = pairs("candidate");
+    let is_contradicted = |(reader, writer): &(&str, &str)| !candidates.contains(&(*writer, *reader));
+    let anti = pairs("anti").into_iter().filter(is_contradicted);
+    anti.map(|(reader, writer)| format!("anti {reader} -> {writer}, but no candidate {writer} -> {reader}")).collect()
+}
+
 fn check(fixture: &Fixture, home: &Path, class_path: &str, way: &str) -> Vec<String> {
     let run = scratch("fixtures").join(format!("{}-{way}-{}", fixture.name, feature_version(home)));
     let _ = std::fs::remove_dir_all(&run);
@@ -195,7 +206,9 @@ fn check(fixture: &Fixture, home: &Path, class_path: &str, way: &str) -> Vec<Str
     if !output.status.success() {
         return vec![format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))];
     }
-    let mut wrong = differences(&expected(fixture), &found(&run));
+    let found = found(&run);
+    let mut wrong = differences(&expected(fixture), &found);
+    wrong.extend(contradictions(&found));
     wrong.extend(anomalies(&run, &String::from_utf8_lossy(&output.stderr)));
     wrong
 }
