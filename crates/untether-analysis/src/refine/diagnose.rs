@@ -13,6 +13,9 @@ use crate::refine::{Phase, Session, Stopped, Suspect};
 const MOST_SINGLES: usize = 400;
 const MOST_FRESH_SINGLES: usize = 24;
 
+/// Of these, so many come first, and then so many, before all others.
+const FIRST_SINGLES: [usize; 2] = [4, 16];
+
 /// Of those that showed it quickly, so many are tried in fresh JVMs.
 const MOST_CONFIRMED: usize = 3;
 
@@ -165,19 +168,41 @@ impl Session<'_, '_> {
 
     fn explain_by_singles(&mut self, suspects: &[Suspect]) -> Result<(), Stopped> {
         self.try_alone(suspects.iter().map(|suspect| suspect.test).collect())?;
+        let singles: Vec<Vec<Test>> = suspects
+            .iter()
+            .map(|suspect| {
+                let mut list = self.likely_singles(suspect);
+                list.truncate(if self.is_trusted(suspect.test) { MOST_SINGLES } else { MOST_FRESH_SINGLES });
+                list
+            })
+            .collect();
+        // The likeliest are mostly to blame: where tests are slow, the others cost more than all else.
+        let longest = singles.iter().map(Vec::len).max().unwrap_or(0);
+        let mut from = 0;
+        for until in FIRST_SINGLES.into_iter().chain([longest]) {
+            let some: Vec<(usize, &[Test])> = singles
+                .iter()
+                .enumerate()
+                .filter(|(number, list)| from < list.len() && self.is_open(&suspects[*number]))
+                .map(|(number, list)| (number, &list[from..until.clamp(from, list.len())]))
+                .collect();
+            self.explain_by_these(suspects, &some)?;
+            from = until;
+        }
+        Ok(())
+    }
+
+    /// Tries these single tests before suspects, which have numbers.
+    fn explain_by_these(&mut self, suspects: &[Suspect], singles: &[(usize, &[Test])]) -> Result<(), Stopped> {
         let mut fresh: Vec<(usize, Test)> = Vec::new();
         let mut quick: BTreeSet<(Test, Test)> = BTreeSet::new();
-        let mut singles: Vec<Vec<Test>> = Vec::new();
-        for (number, suspect) in suspects.iter().enumerate() {
-            let is_quick = self.is_trusted(suspect.test);
-            let mut list = self.likely_singles(suspect);
-            list.truncate(if is_quick { MOST_SINGLES } else { MOST_FRESH_SINGLES });
-            if is_quick {
-                quick.extend(list.iter().map(|&single| (single, suspect.test)));
+        for &(number, list) in singles {
+            let test = suspects[number].test;
+            if self.is_trusted(test) {
+                quick.extend(list.iter().map(|&single| (single, test)));
             } else {
                 fresh.extend(list.iter().map(|&single| (number, single)));
             }
-            singles.push(list);
         }
         self.try_pairs(quick.into_iter().collect())?;
         let schedules: Vec<Vec<Test>> =
@@ -187,47 +212,48 @@ impl Session<'_, '_> {
         for (&key, verdict) in fresh.iter().zip(verdicts) {
             fresh_hits.insert(key, verdict.status);
         }
-        let hits: Vec<Vec<Test>> = suspects
+        let hits: Vec<(usize, Vec<Test>)> = singles
             .iter()
-            .enumerate()
-            .map(|(number, suspect)| {
+            .map(|&(number, list)| {
+                let test = suspects[number].test;
                 let is_hit = |single: &Test| {
-                    let quick = self.pairs.get(&(*single, suspect.test)).filter(|_| self.is_trusted(suspect.test));
+                    let quick = self.pairs.get(&(*single, test)).filter(|_| self.is_trusted(test));
                     let status = fresh_hits.get(&(number, *single)).or(quick);
-                    status.is_some_and(|&status| self.differs(suspect.test, status))
+                    status.is_some_and(|&status| self.differs(test, status))
                 };
-                singles[number].iter().copied().filter(is_hit).collect()
+                (number, list.iter().copied().filter(is_hit).collect())
             })
             .collect();
         for round in 0..MOST_CONFIRMED {
-            let open: Vec<(Test, Vec<Test>)> = suspects
+            let open: Vec<(Test, Vec<Test>)> = hits
                 .iter()
-                .zip(&hits)
-                .filter(|(suspect, _)| self.is_open(suspect))
-                .filter_map(|(suspect, hits)| Some((suspect.test, vec![*hits.get(round)?])))
+                .filter(|(number, _)| self.is_open(&suspects[*number]))
+                .filter_map(|(number, hits)| Some((suspects[*number].test, vec![*hits.get(round)?])))
                 .collect();
             self.confirm_all(&open)?;
         }
         Ok(())
     }
 
-    /// The tests before a suspect: those that harmed others already, then those that write what it reads, the nearest
-    /// first, then the others.
+    /// The tests before a suspect: those that write state of the project which it reads, those that harmed others already,
+    /// then those that write anything that it reads, the nearest first, then the others.
     fn likely_singles(&self, suspect: &Suspect) -> Vec<Test> {
         let known: BTreeSet<Test> =
             self.findings.iter().filter(|f| f.others().len() == 1).flat_map(|f| self.numbers(f.others())).collect();
         let sources = &self.evidence.sources[suspect.test];
         let writers = self.evidence.writers_of(suspect.test);
+        let near = self.evidence.near_writers_of(suspect.test);
         let mut singles: Vec<(usize, Test)> = Vec::new();
         for (distance, &test) in suspect.before.iter().rev().enumerate() {
             let rank = match test {
-                _ if sources.get(&test) == Some(&true) => 0,
-                _ if known.contains(&test) && writers.contains(&test) => 0,
-                _ if writers.contains(&test) || sources.contains_key(&test) => 1,
-                _ if known.contains(&test) => 2,
-                _ => 3,
+                _ if near.contains(&test) => 0,
+                _ if sources.get(&test) == Some(&true) => 1,
+                _ if known.contains(&test) && writers.contains(&test) => 1,
+                _ if writers.contains(&test) || sources.contains_key(&test) => 2,
+                _ if known.contains(&test) => 3,
+                _ => 4,
             };
-            if rank < 3 || self.is_trusted(suspect.test) {
+            if rank < 4 || self.is_trusted(suspect.test) {
                 singles.push((rank * suspect.before.len() + distance, test));
             }
         }

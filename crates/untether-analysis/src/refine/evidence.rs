@@ -183,7 +183,15 @@ impl<'d> Evidence<'d> {
         found
     }
 
-    /// The same, by name.
+    /// Those that write something near: the project's own, or what it sets in the JDK.
+    pub(crate) fn near_writers_of(&self, reader: Test) -> BTreeSet<Test> {
+        let is_near = |resource: &usize| self.remoteness(&self.detection.resources[*resource].field) <= NEAR;
+        let groups = self.reads[reader].iter().map(|&group| &self.groups[group]);
+        let near = groups.filter(|group| group.resources.iter().any(is_near));
+        near.flat_map(|group| group.writers.iter().copied()).filter(|&writer| writer != reader).collect()
+    }
+
+    /// The tests that write something which `reader` reads, by name.
     pub(crate) fn writers_named(&self, reader: &str) -> Vec<&str> {
         let Some(reader) = self.test(reader) else { return Vec::new() };
         self.writers_of(reader).into_iter().map(|writer| self.tests[writer].as_str()).collect()
