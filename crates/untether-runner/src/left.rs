@@ -1,8 +1,8 @@
 //! Files that the tests of the watched run left behind in the build's output folder. They would be there when a test runs
 //! that needs another one to make them, so they are set aside while schedules run.
 //!
-//! Only what was made while the JVM ran counts, below the folder that also holds the classes: what lies elsewhere may be
-//! anything, and is not touched.
+//! Only what was made while the JVM ran counts, below a folder of the usual names for output that also holds classes: what
+//! lies elsewhere may be anything, and is not touched.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +15,9 @@ use untether_model::Launch;
 /// More than these are not looked at, and not set aside.
 const MOST_ENTRIES: usize = 50_000;
 const MOST_FILES: usize = 2_000;
+
+/// What build tools call the folder in which nothing but their output lies.
+const OUTPUT: [&str; 4] = ["target", "build", "out", "bin"];
 
 /// What build tools and coverage tools write there meanwhile.
 const REPORTS: [&str; 4] = ["surefire-reports", "failsafe-reports", "test-results", "reports"];
@@ -33,15 +36,14 @@ pub(crate) fn made_between(launch: &Launch, from: SystemTime, until: SystemTime)
     search.found
 }
 
-/// The folders directly below that of the JVM which hold folders of classes, and are none themselves.
+/// The folders of output below that of the JVM which hold folders of classes.
 fn output_folders(directory: &Path, class_path: &BTreeSet<&Path>) -> BTreeSet<PathBuf> {
-    let top = |folder: &&Path| {
-        let mut below = folder.strip_prefix(directory).ok()?.components();
-        let first = below.next()?;
-        below.next().map(|_| directory.join(first))
+    let is_output = |folder: &&Path| {
+        let is_named = folder.file_name().and_then(|name| name.to_str()).is_some_and(|name| OUTPUT.contains(&name));
+        is_named && folder.starts_with(directory) && *folder != directory && !folder.join("src").exists()
     };
-    let is_folder = |path: &&&Path| path.is_dir();
-    class_path.iter().filter(is_folder).filter_map(|folder| top(folder)).collect()
+    let around = |folder: &&Path| folder.ancestors().skip(1).find(is_output).map(Path::to_path_buf);
+    class_path.iter().filter(|path| path.is_dir()).filter_map(around).collect()
 }
 
 struct Search<'s> {
@@ -117,11 +119,11 @@ impl SetAside {
 
 impl Drop for SetAside {
     fn drop(&mut self) {
-        for (home, here) in &self.files {
-            let _ = fs::remove_file(home);
-            if here.exists() {
-                let _ = fs::copy(here, home);
-            }
+        self.clear();
+        for (home, here) in self.files.iter().filter(|(_, here)| here.exists()) {
+            // Nobody is left to tell of a failure; it was output of a build.
+            let _ = home.parent().map(fs::create_dir_all);
+            let _ = fs::copy(here, home);
         }
     }
 }

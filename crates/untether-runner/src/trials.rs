@@ -156,6 +156,10 @@ struct Played {
     obstacle: Option<String>,
 }
 
+fn nothing(reason: String) -> Execution<Played> {
+    Execution::Ended(Played { results: Vec::new(), decided: 0, executions: 0, obstacle: Some(reason) })
+}
+
 impl Executor {
     /// Runs the trials, in so many JVMs at a time. Trials with the same tests first should be neighbours.
     pub fn try_all(&self, trials: &[Trial], jobs: usize) -> Result<Execution<Trials>, RunnerError> {
@@ -238,14 +242,11 @@ impl Executor {
                 self.start_watched()
             }
         };
-        let nothing = |reason: String| {
-            Ok(Execution::Ended(Played { results: Vec::new(), decided: 0, executions: 0, obstacle: Some(reason) }))
-        };
         let jvm = match started {
             Ok(Some(jvm)) => jvm,
             Ok(None) if self.limits.are_over() => return Ok(Execution::OutOfTime),
-            Ok(None) => return nothing("the JVM did not survive the suite".to_owned()),
-            Err(RunnerError::WorkerFailed { ending, .. }) => return nothing(format!("it did not start: {ending}")),
+            Ok(None) => return Ok(nothing("the JVM did not survive the suite".to_owned())),
+            Err(RunnerError::WorkerFailed { ending, .. }) => return Ok(nothing(format!("it did not start: {ending}"))),
             Err(error) => return Err(error),
         };
         self.play_in(jvm, trials, &plan)
@@ -256,7 +257,10 @@ impl Executor {
         let mut plan = Plan::new(trial);
         plan.lines.insert(0, "!cold".to_owned());
         jvms.fetch_add(1, Ordering::Relaxed);
-        self.play_in(self.start_unused()?, trial, &plan)
+        match self.play_in(self.start_unused()?, trial, &plan) {
+            Err(RunnerError::WorkerFailed { ending, .. }) => Ok(nothing(format!("it did not start: {ending}"))),
+            played => played,
+        }
     }
 
     fn play_in(
@@ -285,8 +289,8 @@ impl Executor {
         let known: HashSet<usize> = results.iter().map(|(trial, _)| *trial).collect();
         let decided = trials.iter().take_while(|(number, _)| known.contains(number)).count();
         // A later trial of a group that was cut short is run again with its group.
-        let start = trials.first().map_or(0, |(number, _)| *number);
-        results.retain(|(trial, _)| *trial < start + decided);
+        let decided_ones: HashSet<usize> = trials[..decided].iter().map(|(number, _)| *number).collect();
+        results.retain(|(trial, _)| decided_ones.contains(trial));
         Ok(Execution::Ended(Played { results, decided, executions, obstacle }))
     }
 }

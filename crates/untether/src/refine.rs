@@ -210,6 +210,7 @@ fn refine_jvm(
         launch_key: key(|hasher| {
             hasher.text(&detection.launch.directory);
             hasher.texts(&detection.launch.class_path);
+            hasher.texts(&detection.launch.left_files);
             hasher.number(request.test_timeout.as_secs());
         }),
         fingerprinted: &fingerprinted,

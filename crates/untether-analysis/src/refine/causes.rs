@@ -193,21 +193,19 @@ impl Session<'_, '_> {
             let [Some(nothing), Some(everything), few @ ..] = &found[..] else { continue };
             // Who fails there for another reason may do so because of other fields.
             let failed = if one.finding.role == Role::Victim { nothing } else { everything };
-            let is_same = setting == Setting::Cold || is_alike(&failed.message, &one.finding.outcome.message);
-            if nothing.status != with || everything.status == without && !is_same {
+            let is_same = failed.status != one.finding.outcome.violated
+                || is_alike(&failed.message, &one.finding.outcome.message);
+            if nothing.status != with || !is_same {
                 // It does not show in such a JVM.
                 continue;
             }
-            if everything.status != without {
-                if setting == Setting::Prepared {
-                    continue;
-                }
+            if let Some(hit) = few.iter().position(|found| shows(found.as_ref(), &one.finding)) {
+                *cause = proven(&one.fields[hit]);
+            } else if everything.status == without {
+                is_open[at] = true;
+            } else if setting != Setting::Prepared && (setting != Setting::Cold || one.finding.resources.is_empty()) {
+                // In a cold JVM, what initializers computed from the state is not put back: that may be the reason.
                 *cause = Cause { certainty: Certainty::Outside, fields: Vec::new() };
-                continue;
-            }
-            match few.iter().position(|found| shows(found.as_ref(), &one.finding)) {
-                Some(hit) => *cause = proven(&one.fields[hit]),
-                None => is_open[at] = true,
             }
         }
         let mut is_open = is_open.into_iter();
@@ -248,14 +246,17 @@ impl Session<'_, '_> {
     fn fewest_fields(&mut self, one: &Open) -> Result<Vec<String>, Stopped> {
         // Likely fields stand last, where minimising keeps them by preference.
         let all: Vec<String> = one.fields.iter().rev().cloned().collect();
-        let mut fewest = minimise(all, |trials| {
-            let questions: Vec<(usize, PutBack)> =
-                trials.iter().map(|fields| (0, this(&one.finding, fields))).collect();
-            let found = self.outcomes(std::slice::from_ref(one), &questions)?;
-            Ok::<_, Stopped>(found.iter().map(|found| shows(found.as_ref(), &one.finding)).collect())
-        })?;
+        let mut is_answered = true;
+        let mut try_these = |session: &mut Self, lists: &[Vec<String>]| -> Result<Vec<bool>, Stopped> {
+            let questions: Vec<(usize, PutBack)> = lists.iter().map(|fields| (0, this(&one.finding, fields))).collect();
+            let found = session.outcomes(std::slice::from_ref(one), &questions)?;
+            is_answered &= found.iter().all(Option::is_some);
+            Ok(found.iter().map(|found| shows(found.as_ref(), &one.finding)).collect())
+        };
+        let mut fewest = minimise(all, |lists| try_these(self, lists))?;
         fewest.reverse();
-        Ok(fewest)
+        let holds = try_these(self, std::slice::from_ref(&fewest))?;
+        Ok(if is_answered && holds == [true] { fewest } else { Vec::new() })
     }
 
     /// What the tests of findings come to with these fields put back after the others.

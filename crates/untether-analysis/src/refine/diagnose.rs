@@ -115,6 +115,9 @@ impl Session<'_, '_> {
                 self.unconfirmed.insert(test);
             } else if both[0].status == both[1].status {
                 self.alone.insert(test, both[0].clone());
+                if !is_alike(&both[0].message, &both[1].message) {
+                    self.vague.insert(test);
+                }
             } else {
                 self.varies(test, [both[0].status, both[1].status]);
             }
@@ -502,7 +505,10 @@ impl Session<'_, '_> {
         }
         for (test, quick) in &self.quick_alone {
             // Who fails for another reason fails earlier or later than it would, and so hides something or shows it.
-            let is_same = |alone: &Verdict| alone.status == quick.status && is_alike(&alone.message, &quick.message);
+            let is_vague = self.vague.contains(test);
+            let is_same = |alone: &Verdict| {
+                alone.status == quick.status && (is_vague || is_alike(&alone.message, &quick.message))
+            };
             if self.alone.get(test).is_some_and(|alone| !is_same(alone)) {
                 self.unfaithful.insert(*test);
             }

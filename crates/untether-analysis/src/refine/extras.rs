@@ -256,6 +256,7 @@ impl Session<'_, '_> {
             }
             let new = self.findings.len();
             let list = lists.remove(0);
+            let named = self.names(&list);
             self.confirm_all(&[(test, list)])?;
             if self.findings.len() == new {
                 continue;
@@ -263,7 +264,9 @@ impl Session<'_, '_> {
             self.prove_causes(new)?;
             let name = self.findings[new].test.clone();
             let cause = self.findings[new].cause.clone();
-            if self.findings[..new].iter().any(|finding| finding.test == name && finding.cause == cause) {
+            let is_equal = |finding: &&mut Finding| finding.test == name && finding.cause == cause;
+            if let Some(equal) = self.findings[..new].iter_mut().find(is_equal) {
+                equal.alternatives.push(named);
                 self.findings.truncate(new);
                 continue;
             }

@@ -17,7 +17,7 @@ mod incremental;
 mod pairs;
 mod strategy;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub use causes::arrange;
 pub use evidence::Evidence;
@@ -164,6 +164,10 @@ pub(crate) struct Session<'s, 'd> {
     pub(crate) unfaithful: BTreeSet<Test>,
     /// What pairs came to there, of those that were tried.
     pub(crate) pairs: HashMap<(Test, Test), Status>,
+    /// Those of them that were tried in fresh JVMs.
+    pub(crate) fresh_pairs: HashSet<(Test, Test)>,
+    /// Tests whose messages differ from run to run.
+    pub(crate) vague: BTreeSet<Test>,
     /// Whether JVMs of this suite can be put back.
     pub(crate) is_quick: bool,
 }
@@ -185,6 +189,8 @@ impl<'s, 'd> Session<'s, 'd> {
             quick_alone: HashMap::new(),
             unfaithful: BTreeSet::new(),
             pairs: HashMap::new(),
+            fresh_pairs: HashSet::new(),
+            vague: BTreeSet::new(),
             is_quick: true,
         }
     }
@@ -196,6 +202,7 @@ impl<'s, 'd> Session<'s, 'd> {
         self.oracle.warm_up(self.names(&runnable));
         let targets = self.targets();
         let searched = self.search(&targets);
+        self.count_pairs(&targets);
         // What was found is made the most of even where the search was cut short, as far as there is time.
         let completed = match &searched {
             Err(Stopped::Failed(_) | Stopped::NothingRan(_)) => Ok(()),

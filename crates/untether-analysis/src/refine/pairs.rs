@@ -70,15 +70,6 @@ impl Session<'_, '_> {
             let can_run = self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing;
             can_run && !is_tried && seen.insert(pair)
         });
-        // What was tried where it proves nothing was not tried.
-        let candidates: HashSet<(Test, Test)> = self.evidence.candidate_pairs(targets).into_iter().flatten().collect();
-        for pair in &open {
-            if self.pairs.contains_key(pair) && !self.is_trusted(pair.1) {
-                self.pairs.remove(pair);
-                self.coverage.pairs.tried -= 1;
-                self.coverage.candidates.tried -= usize::from(candidates.contains(pair));
-            }
-        }
         open.truncate(MOST_FRESH_PAIRS);
         for (at, some) in open.chunks(FRESH_AT_ONCE).enumerate() {
             self.progress(Phase::Pairs { left: open.len() - at * FRESH_AT_ONCE });
@@ -86,18 +77,15 @@ impl Session<'_, '_> {
             let verdicts = self.last_verdicts(&schedules)?;
             let mut suspects = Vec::new();
             for (&(first, test), verdict) in some.iter().zip(verdicts) {
-                match self.pairs.insert((first, test), verdict.status) {
-                    Some(quick) if quick != verdict.status => {
-                        self.unfaithful.insert(test);
-                    }
-                    Some(_) => {}
-                    None => {
-                        self.coverage.candidates.tried += usize::from(candidates.contains(&(first, test)));
-                        self.coverage.pairs.tried += 1;
-                    }
+                if verdict.status == Status::Missing {
+                    continue;
+                }
+                self.fresh_pairs.insert((first, test));
+                if self.pairs.insert((first, test), verdict.status).is_some_and(|quick| quick != verdict.status) {
+                    self.unfaithful.insert(test);
                 }
                 let alone = self.alone.get(&test).map_or(self.reference[test], |alone| alone.status);
-                if verdict.status != alone && verdict.status != Status::Missing && self.is_target(test) {
+                if verdict.status != alone && self.is_target(test) {
                     suspects.push(Suspect { test, before: vec![first], status: verdict.status });
                 }
             }
@@ -114,6 +102,18 @@ impl Session<'_, '_> {
         let doubtful = readers.into_iter().filter(|test| self.quick_alone.contains_key(test)).collect();
         self.learn_alone(doubtful)?;
         self.try_alone(BTreeSet::new())
+    }
+
+    /// How far the search came: what was tried where it proves nothing was not tried.
+    pub(crate) fn count_pairs(&mut self, targets: &BTreeSet<Test>) {
+        let is_tried = |pair: &(Test, Test)| {
+            let is_proof = self.fresh_pairs.contains(pair) || !self.unfaithful.contains(&pair.1);
+            is_proof && self.pairs.contains_key(pair) && self.reference[pair.0] != Status::Missing
+        };
+        let candidates = self.evidence.candidate_pairs(targets).into_iter().flatten().filter(is_tried).count();
+        let pairs = self.pairs.keys().filter(|pair| targets.contains(&pair.1) && is_tried(pair)).count();
+        self.coverage.candidates.tried = candidates.min(self.coverage.candidates.all);
+        self.coverage.pairs.tried = pairs.min(self.coverage.pairs.all);
     }
 
     /// Tests that come to something else alone than in the original order.

@@ -22,7 +22,12 @@ final class UntetherLocals {
 
     /** Takes values away that the variables of these fields, or of all others, have been given since the window began. */
     static void revert(Thread thread, int window, String[] fields, boolean isListed) {
-        for (ThreadLocal.ThreadLocalMap.Entry entry : entries(thread)) {
+        revert(thread.threadLocals, window, fields, isListed);
+        revert(thread.inheritableThreadLocals, window, fields, isListed);
+    }
+
+    private static void revert(ThreadLocal.ThreadLocalMap map, int window, String[] fields, boolean isListed) {
+        for (ThreadLocal.ThreadLocalMap.Entry entry : entries(map)) {
             if (isNew(entry, window) && UntetherUndo.contains(fields, fieldOf(entry)) == isListed) {
                 entry.clear();
             }
@@ -31,15 +36,19 @@ final class UntetherLocals {
 
     /** The fields of the variables that have been given values since the window began. */
     static void addFields(Thread thread, int window, StringBuilder lines) {
-        for (ThreadLocal.ThreadLocalMap.Entry entry : entries(thread)) {
+        addFields(thread.threadLocals, window, lines);
+        addFields(thread.inheritableThreadLocals, window, lines);
+    }
+
+    private static void addFields(ThreadLocal.ThreadLocalMap map, int window, StringBuilder lines) {
+        for (ThreadLocal.ThreadLocalMap.Entry entry : entries(map)) {
             if (isNew(entry, window)) {
                 UntetherUndo.addLine(lines, fieldOf(entry));
             }
         }
     }
 
-    private static ThreadLocal.ThreadLocalMap.Entry[] entries(Thread thread) {
-        ThreadLocal.ThreadLocalMap map = thread.threadLocals;
+    private static ThreadLocal.ThreadLocalMap.Entry[] entries(ThreadLocal.ThreadLocalMap map) {
         return map == null ? new ThreadLocal.ThreadLocalMap.Entry[0]
                 : (ThreadLocal.ThreadLocalMap.Entry[]) U.getReference(map, TABLE);
     }

@@ -18,7 +18,7 @@ final class UntetherUndo {
     private static final Unsafe U = Untether.U;
     private static final int DEEPEST = 8;
 
-    /** In milliseconds. */
+    /** For all of them together, in milliseconds. */
     private static final long LONGEST_WAIT = 200;
 
     private static final int MOST_LASTING = 500;
@@ -374,7 +374,7 @@ final class UntetherUndo {
 
     // ---- threads
 
-    /** Threads that are about to end are given the time; of the others each is waited for only once. */
+    /** Threads that are about to end are given the time; the others are waited for only once. */
     private static void waitForThreads() {
         if (depth == 0) {
             return;
@@ -382,13 +382,15 @@ final class UntetherUndo {
         Thread[] alive = UntetherNative.liveThreads();
         Thread[] still = new Thread[alive.length];
         int size = 0;
+        long deadline = System.nanoTime() + LONGEST_WAIT * 1_000_000;
         for (Thread thread : alive) {
             if (!isNew(thread) || isHarmless(thread)) {
                 continue;
             }
-            if (!contains(lasting, thread)) {
+            long left = (deadline - System.nanoTime()) / 1_000_000;
+            if (left > 0 && !contains(lasting, thread)) {
                 try {
-                    thread.join(LONGEST_WAIT);
+                    thread.join(left);
                 } catch (InterruptedException ignored) {
                     Thread.currentThread().interrupt();
                 }
