@@ -209,8 +209,12 @@ impl Session<'_, '_> {
                 *cause = proven(&one.fields[hit]);
             } else if everything.status == without {
                 is_open[at] = true;
-            } else if setting != Setting::Prepared && (setting != Setting::Cold || !one.has_near_channel) {
-                // In a cold JVM, what initializers computed from the state is not put back: that may be the reason.
+            } else if !is_of_disturbed(&one.finding)
+                && setting != Setting::Prepared
+                && (setting != Setting::Cold || !one.has_near_channel)
+            {
+                // In a cold JVM, what initializers computed from the state is not put back: that may be the reason. And
+                // what a disturber took away, a thread local say, may be what could not be put back.
                 *cause = Cause { certainty: Certainty::Outside, fields: Vec::new() };
             }
         }
