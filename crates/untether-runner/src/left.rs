@@ -16,6 +16,10 @@ use untether_model::Launch;
 const MOST_ENTRIES: usize = 50_000;
 const MOST_FILES: usize = 2_000;
 
+/// Where the files are meanwhile, and which they are, below the folder of a run or of one of its JVMs.
+const FOLDER: &str = "left";
+const LIST: &str = "list.json";
+
 /// What build tools call the folder in which nothing but their output lies.
 const OUTPUT: [&str; 4] = ["target", "build", "out", "bin"];
 
@@ -91,8 +95,10 @@ pub(crate) struct SetAside {
 
 impl SetAside {
     pub(crate) fn new(files: &[String], scratch: &Path) -> io::Result<Self> {
-        let folder = scratch.join("left");
+        let folder = scratch.join(FOLDER);
         fs::create_dir_all(&folder)?;
+        let list = fs::File::create(folder.join(LIST))?;
+        serde_json::to_writer(list, files)?;
         let mut aside = SetAside { files: Vec::new() };
         for (number, file) in files.iter().enumerate() {
             let (home, here) = (PathBuf::from(file), folder.join(number.to_string()));
@@ -120,10 +126,28 @@ impl SetAside {
 impl Drop for SetAside {
     fn drop(&mut self) {
         self.clear();
-        for (home, here) in self.files.iter().filter(|(_, here)| here.exists()) {
-            // Nobody is left to tell of a failure; it was output of a build.
-            let _ = home.parent().map(fs::create_dir_all);
-            let _ = fs::copy(here, home);
+        for (home, here) in &self.files {
+            put_back(home, here);
+        }
+    }
+}
+
+fn put_back(home: &Path, here: &Path) {
+    if here.exists() {
+        // Nobody is left to tell of a failure; it was output of a build.
+        let _ = home.parent().map(fs::create_dir_all);
+        let _ = fs::copy(here, home);
+    }
+}
+
+/// Puts back what a run that was killed had set aside, where it is not there again; `run` is the folder of its files.
+pub fn put_back_set_aside(run: &Path) {
+    let inner = fs::read_dir(run).into_iter().flatten().flatten().map(|entry| entry.path());
+    for folder in std::iter::once(run.to_path_buf()).chain(inner).map(|folder| folder.join(FOLDER)) {
+        let Ok(list) = fs::read(folder.join(LIST)) else { continue };
+        let files: Vec<PathBuf> = serde_json::from_slice(&list).unwrap_or_default();
+        for (number, home) in files.iter().enumerate().filter(|(_, home)| !home.exists()) {
+            put_back(home, &folder.join(number.to_string()));
         }
     }
 }
@@ -161,9 +185,14 @@ mod tests {
         let is_gone = !Path::new(&wanted).exists();
         drop(aside);
         let is_back = Path::new(&wanted).exists();
+        let killed = SetAside::new(&found, &scratch.join("jvm-0")).unwrap();
+        killed.clear();
+        std::mem::forget(killed);
+        put_back_set_aside(&scratch);
+        let is_rescued = Path::new(&wanted).exists();
         fs::remove_dir_all(&directory).unwrap();
         assert_eq!(found, [wanted]);
-        assert!(is_gone && is_back);
+        assert!(is_gone && is_back && is_rescued);
     }
 
     fn is_later(directory: &Path, than: SystemTime) -> bool {

@@ -8,6 +8,7 @@ mod detect;
 mod doctor;
 mod error;
 mod findings;
+mod jvms;
 mod place;
 mod progress;
 mod refine;

@@ -3,23 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle, Phase, Request, Stopped, arrange};
+use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle as _, Request, Stopped, arrange};
 use untether_model::{
-    Certainty, Channel, ContentHash, ContentHasher, Cost, Coverage, Detection, Finding, Launch, Observation, PutBack,
-    Schedule, Share, Status, Trial, Tried, UnitKind, World, class_of, method_of,
+    Certainty, Channel, Cost, Coverage, Detection, Finding, Launch, Schedule, Share, Status, UnitKind, method_of,
 };
 use untether_project::{Config, Fingerprints};
-use untether_runner::{
-    Execution, Executor, Launcher, Limits, WatchRequest, Watching, WorkerContext, stop_signal, watch,
-};
+use untether_runner::{Executor, Launcher, Limits, WatchRequest, Watching, WorkerContext, stop_signal, watch};
 use untether_store::{Store, StoredRefinement};
 
 use crate::arguments::{FailOn, Format, RefineArguments};
 use crate::deps::check_name;
 use crate::detect::with_own_classes;
 use crate::error::Error;
+use crate::jvms::{Jvms, key, now_ms};
 use crate::progress::RefineDisplay;
 use crate::scratch::Scratch;
 use crate::{findings, place, view};
@@ -135,10 +133,6 @@ pub(crate) fn run(store_path: &Path, request: &RefineArguments) -> Result<u8, Er
         Some(FailOn::New) if !new.is_empty() => 1,
         _ => 0,
     })
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
 #[expect(clippy::too_many_arguments, reason = "one JVM's share of the command, called at one place")]
@@ -330,194 +324,6 @@ fn name_channels(
     }
     arrange(finding);
     Ok(())
-}
-
-fn key(feed: impl FnOnce(&mut ContentHasher)) -> ContentHash {
-    let mut hasher = ContentHasher::default();
-    feed(&mut hasher);
-    hasher.finish()
-}
-
-fn feed_trial(hasher: &mut ContentHasher, trial: &Trial) {
-    let (kind, fields): (u64, &[String]) = match &trial.put_back {
-        PutBack::Nothing => (0, &[]),
-        PutBack::Only(fields) => (1, fields),
-        PutBack::AllBut(fields) => (2, fields),
-        PutBack::Ask => (3, &[]),
-    };
-    hasher.texts(&trial.prelude);
-    hasher.texts(&trial.before);
-    hasher.number(kind);
-    hasher.texts(fields);
-    hasher.text(&trial.last);
-    hasher.number(u64::from(trial.world == World::Cold));
-}
-
-/// Executions of trials after which no more pairs are tried by one refinement that has no budget; the next goes on.
-const MOST_TRIED: usize = 200_000;
-
-/// Runs schedules in worker JVMs and remembers what they came to.
-struct Jvms<'j> {
-    executor: Executor,
-    store: &'j mut Store,
-    jobs: usize,
-    launch_key: ContentHash,
-    fingerprinted: &'j Fingerprinted<'j, 'j>,
-    /// How often each schedule has been asked for in this refinement.
-    occurrences: HashMap<String, usize>,
-    /// Why JVMs of this suite cannot be put back.
-    obstacle: Option<String>,
-    /// Executions of trials, and whether the user set a limit to them.
-    tried: usize,
-    has_budget: bool,
-    cost: Cost,
-    /// Why tests could not be run as asked, and which.
-    unrunnable: BTreeMap<String, BTreeSet<String>>,
-    display: &'j mut RefineDisplay,
-}
-
-impl Jvms<'_> {
-    /// Trials that have the same tests first, with everything that decides what they come to.
-    fn trial_key(&self, group: &[Trial]) -> String {
-        let tests = group
-            .iter()
-            .flat_map(|trial| trial.prelude.iter().chain(&trial.before).chain(std::iter::once(&trial.last)));
-        let classes: BTreeMap<&str, &str> =
-            tests.map(|test| (class_of(test), self.fingerprinted.of_class(test))).collect();
-        let key = key(|hasher| {
-            hasher.hash(self.launch_key);
-            hasher.number(group.len() as u64);
-            group.iter().for_each(|trial| feed_trial(hasher, trial));
-            for (class, fingerprint) in classes {
-                hasher.texts([class, fingerprint]);
-            }
-        });
-        format!("trials-{key}")
-    }
-
-    /// The schedule with everything that decides what it comes to.
-    fn key(&self, schedule: &Schedule) -> String {
-        let classes: BTreeMap<&str, &str> =
-            schedule.tests.iter().map(|test| (class_of(test), self.fingerprinted.of_class(test))).collect();
-        let key = key(|hasher| {
-            hasher.hash(self.launch_key);
-            hasher.texts(&schedule.tests);
-            for (class, fingerprint) in classes {
-                hasher.texts([class, fingerprint]);
-            }
-        });
-        key.to_string()
-    }
-}
-
-impl Oracle for Jvms<'_> {
-    fn run(&mut self, schedules: &[Schedule]) -> Result<Vec<Observation>, Stopped> {
-        let failed = |message: String| Stopped::Failed(message);
-        let mut found: Vec<Option<Observation>> = vec![None; schedules.len()];
-        let mut keys = Vec::with_capacity(schedules.len());
-        for (number, schedule) in schedules.iter().enumerate() {
-            let key = self.key(schedule);
-            let occurrence = self.occurrences.entry(key.clone()).or_default();
-            *occurrence += 1;
-            found[number] = self.store.observation(&key, *occurrence).map_err(|e| failed(e.to_string()))?;
-            keys.push((key, *occurrence));
-        }
-        self.display.knew(found.iter().flatten().count());
-        let todo: Vec<usize> = (0..schedules.len()).filter(|&number| found[number].is_none()).collect();
-        let list: Vec<&Schedule> = todo.iter().map(|&number| &schedules[number]).collect();
-        let mut unstored = None;
-        let ended = self.executor.execute_all(&list, self.jobs, |at, observation| {
-            let number = todo[at];
-            let (key, occurrence) = &keys[number];
-            let stored = self.store.add_observation(key, *occurrence, &observation, now_ms());
-            unstored = unstored.take().or(stored.err());
-            self.display.ran(schedules[number].tests.len());
-            self.cost.executions += schedules[number].tests.len();
-            self.cost.jvm_starts += observation.jvms;
-            found[number] = Some(observation);
-            unstored.is_none()
-        });
-        match (ended, unstored) {
-            (_, Some(error)) => Err(failed(error.to_string())),
-            (Err(error), None) => Err(failed(error.to_string())),
-            (Ok(Execution::OutOfTime), None) => Err(Stopped::OutOfTime),
-            (Ok(Execution::Ended(())), None) => {
-                let all: Option<Vec<Observation>> = found.into_iter().collect();
-                let all = all.ok_or_else(|| failed("a schedule was not run".to_owned()))?;
-                for (schedule, observation) in schedules.iter().zip(&all) {
-                    for (test, verdict) in schedule.tests.iter().zip(&observation.verdicts) {
-                        if verdict.status == Status::Missing && !verdict.message.is_empty() {
-                            self.unrunnable.entry(verdict.message.clone()).or_default().insert(test.clone());
-                        }
-                    }
-                }
-                Ok(all)
-            }
-        }
-    }
-
-    fn try_all(&mut self, trials: &[Trial]) -> Result<Vec<Option<Tried>>, Stopped> {
-        let failed = |message: String| Stopped::Failed(message);
-        let mut found: Vec<Option<Tried>> = vec![None; trials.len()];
-        // Those with the same tests first are remembered together: there may be tens of thousands.
-        let groups: Vec<&[Trial]> = trials.chunk_by(|a, b| a.before == b.before).collect();
-        let mut todo: Vec<(String, std::ops::Range<usize>)> = Vec::new();
-        let mut start = 0;
-        for group in groups {
-            let range = start..start + group.len();
-            start = range.end;
-            let key = self.trial_key(group);
-            match self.store.trials(&key).map_err(|e| failed(e.to_string()))? {
-                Some(known) if known.len() == group.len() => {
-                    known.into_iter().zip(range).for_each(|(tried, number)| found[number] = tried);
-                }
-                _ => todo.push((key, range)),
-            }
-        }
-        let list: Vec<Trial> = todo.iter().flat_map(|(_, range)| trials[range.clone()].iter().cloned()).collect();
-        if list.is_empty() {
-            return Ok(found);
-        }
-        let tried = match self.executor.try_all(&list, self.jobs) {
-            Ok(Execution::Ended(tried)) => tried,
-            Ok(Execution::OutOfTime) => return Err(Stopped::OutOfTime),
-            Err(error) => return Err(failed(error.to_string())),
-        };
-        self.display.ran(tried.executions);
-        self.tried += tried.executions;
-        self.cost.executions += tried.executions;
-        self.cost.jvm_starts += tried.jvms;
-        if let Some(obstacle) = tried.obstacle {
-            self.obstacle.get_or_insert(obstacle);
-        }
-        let mut results = tried.results.into_iter();
-        let mut rows: Vec<(String, Vec<Option<Tried>>)> = Vec::new();
-        for (key, range) in todo {
-            let group: Vec<Option<Tried>> = results.by_ref().take(range.len()).collect();
-            group.iter().zip(range).for_each(|(tried, number)| found[number] = tried.clone());
-            if group.iter().all(Option::is_some) {
-                rows.push((key, group));
-            }
-        }
-        self.store.add_trials(&rows, now_ms()).map_err(|e| failed(e.to_string()))?;
-        Ok(found)
-    }
-
-    fn has_room(&self) -> bool {
-        self.has_budget || self.tried < MOST_TRIED
-    }
-
-    fn warm_up(&mut self, tests: Vec<String>) {
-        self.executor.warm_up_with(tests);
-    }
-
-    fn progress(&mut self, phase: Phase) {
-        self.display.phase(phase);
-    }
-
-    fn found(&mut self, finding: &Finding) {
-        self.display.found(finding);
-    }
 }
 
 /// How far the search came, in words.

@@ -5,6 +5,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use untether_runner::put_back_set_aside;
+
 use crate::error::Error;
 
 /// A folder for one run's files, removed when the run is over.
@@ -38,6 +40,7 @@ fn remove_stale(store: &Path) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name.strip_prefix("run-").and_then(|rest| rest.split('-').next());
         if owner.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            put_back_set_aside(&entry.path());
             // Whoever comes next may try again.
             let _ = std::fs::remove_dir_all(entry.path());
         }

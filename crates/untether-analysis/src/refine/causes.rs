@@ -85,7 +85,7 @@ impl Session<'_, '_> {
         self.progress(Phase::Causes { left: open.len() });
         self.try_likely(setting, &mut open)?;
         self.try_singly(setting, &mut open)?;
-        // Several fields that were not the test's own are known already, or too dear to be found.
+        // In a prepared JVM, a single field is looked for; in cold ones, each experiment costs a JVM.
         let most = match setting {
             Setting::Near | Setting::Remote => usize::MAX,
             Setting::Prepared => 0,
