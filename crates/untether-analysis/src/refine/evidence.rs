@@ -175,20 +175,24 @@ impl<'d> Evidence<'d> {
 
     /// The tests that write something which `reader` reads.
     pub(crate) fn writers_of(&self, reader: Test) -> BTreeSet<Test> {
-        let mut found = BTreeSet::new();
-        for &group in &self.reads[reader] {
-            let group = &self.groups[group];
-            found.extend(group.writers.iter().copied().filter(|&writer| writer != reader));
-        }
-        found
+        self.writers_where(reader, |_| true)
+    }
+
+    /// Those that write it in such groups of slots.
+    pub(crate) fn writers_where(&self, reader: Test, is_meant: impl Fn(&Group) -> bool) -> BTreeSet<Test> {
+        let groups = self.reads[reader].iter().map(|&group| &self.groups[group]).filter(|group| is_meant(group));
+        groups.flat_map(|group| group.writers.iter().copied()).filter(|&writer| writer != reader).collect()
     }
 
     /// Those that write something near: the project's own, or what it sets in the JDK.
     pub(crate) fn near_writers_of(&self, reader: Test) -> BTreeSet<Test> {
         let is_near = |resource: &usize| self.remoteness(&self.detection.resources[*resource].field) <= NEAR;
-        let groups = self.reads[reader].iter().map(|&group| &self.groups[group]);
-        let near = groups.filter(|group| group.resources.iter().any(is_near));
-        near.flat_map(|group| group.writers.iter().copied()).filter(|&writer| writer != reader).collect()
+        self.writers_where(reader, |group| group.resources.iter().any(is_near))
+    }
+
+    /// Whether it is the project's own state.
+    pub(crate) fn is_own(&self, group: &Group) -> bool {
+        group.resources.iter().any(|&resource| self.remoteness(&self.detection.resources[resource].field) == 0)
     }
 
     /// The tests that write something which `reader` reads, by name.

@@ -40,13 +40,15 @@ enum Round {
 /// Which rounds are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounds {
-    /// Whole orders, and tests without what they read.
+    /// Whole orders.
     First,
-    /// What is left for fresh JVMs after pairs were tried otherwise, or were not.
-    Last { needs_pairs: bool },
+    /// What is left for fresh JVMs after tests alone and pairs were tried otherwise: only what the project itself writes
+    /// and reads, as nearly all tests of a suite share state of libraries. Or after they were not: then all.
+    Last { is_all: bool },
 }
 
 pub(crate) struct Guided {
+    rounds: Rounds,
     round: Round,
     /// The readers that have not yet met the goal.
     open: BTreeMap<Goal, BTreeSet<Test>>,
@@ -92,7 +94,11 @@ impl Guided {
         let mut open: BTreeMap<Goal, BTreeSet<Test>> = BTreeMap::new();
         let mut not_alone = BTreeSet::new();
         let mut pairs = BTreeSet::new();
+        let is_all = rounds == Rounds::Last { is_all: true };
         for (number, group) in evidence.groups.iter().enumerate() {
+            if !is_all && !evidence.is_own(group) {
+                continue;
+            }
             let busy: Vec<Test> = group.readers.intersection(&group.writers).copied().collect();
             let busy_step = busy.len().div_ceil(MOST_ALONE).max(1);
             let is_spared: BTreeSet<Test> =
@@ -113,17 +119,18 @@ impl Guided {
                 }
             }
         }
-        let needs_pairs = rounds == Rounds::Last { needs_pairs: true };
-        if !needs_pairs {
+        if !is_all {
             open.retain(|(_, writer), _| writer.is_none());
             pairs.clear();
         }
-        let round = match rounds {
-            Rounds::First => Round::WholeOrders,
-            Rounds::Last { needs_pairs: true } => Round::AfterWriters,
-            Rounds::Last { needs_pairs: false } => Round::WithoutSource,
-        };
-        Guided { round, open, not_alone, pairs, without_source: without_source(evidence, targets) }
+        Guided {
+            rounds,
+            round: Round::WholeOrders,
+            open,
+            not_alone,
+            pairs,
+            without_source: without_source(evidence, targets, is_all),
+        }
     }
 
     /// Takes the goals that the schedule reaches off the list.
@@ -295,17 +302,23 @@ impl Guided {
     fn next(&mut self, evidence: &Evidence<'_>) -> Vec<Vec<Test>> {
         match self.round {
             Round::WholeOrders => {
-                self.round = Round::Alone;
                 let order: Vec<Test> = (0..evidence.tests.len()).collect();
                 // The original order of classes, with the tests of each backwards.
                 let mut within = Vec::new();
                 for chunk in as_class_runs(evidence, &order).chunk_by(|&a, &b| evidence.class(a) == evidence.class(b)) {
                     within.extend(chunk.iter().rev());
                 }
-                vec![reversed(evidence, &order), within]
+                let orders = vec![reversed(evidence, &order), within];
+                if self.rounds == Rounds::First {
+                    self.round = Round::Over;
+                    return orders;
+                }
+                self.round = Round::Alone;
+                orders.iter().for_each(|order| self.cover(evidence, order));
+                self.next(evidence)
             }
             Round::Alone => self.packed(evidence, Self::alone, Round::BeforeWriters),
-            Round::BeforeWriters => self.packed(evidence, Self::before_writers, Round::Over),
+            Round::BeforeWriters => self.packed(evidence, Self::before_writers, Round::AfterWriters),
             Round::AfterWriters => self.packed(evidence, Self::after_writers, Round::WithoutSource),
             Round::WithoutSource => {
                 let count = self.without_source.len().min(AT_ONCE);
@@ -369,7 +382,10 @@ impl Search for Guided {
                     }
                     writers.values().copied().max().unwrap_or(0)
                 };
-                let left = batch.len() + most + self.without_source.len();
+                let left = match self.rounds {
+                    Rounds::First => batch.len(),
+                    Rounds::Last { .. } => batch.len() + most + self.without_source.len(),
+                };
                 return (batch, left);
             }
         }
@@ -379,11 +395,15 @@ impl Search for Guided {
 
 /// For tests with several sources: schedules in the original order that lack one of them. Sources that
 /// have no reader in common are left out together.
-fn without_source(evidence: &Evidence<'_>, targets: &BTreeSet<Test>) -> Vec<Vec<Test>> {
+fn without_source(evidence: &Evidence<'_>, targets: &BTreeSet<Test>, is_all: bool) -> Vec<Vec<Test>> {
     let mut readers_of: BTreeMap<Test, BTreeSet<Test>> = BTreeMap::new();
     for &reader in targets {
-        let eager: Vec<Test> =
+        let mut eager: Vec<Test> =
             evidence.sources[reader].iter().filter(|(_, is_eager)| **is_eager).map(|(source, _)| *source).collect();
+        if !is_all {
+            let writers = evidence.writers_where(reader, |group| evidence.is_own(group));
+            eager.retain(|source| writers.contains(source));
+        }
         if eager.len() > 1 {
             for source in eager {
                 readers_of.entry(source).or_default().insert(reader);

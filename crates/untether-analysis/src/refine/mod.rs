@@ -219,7 +219,7 @@ impl<'s, 'd> Session<'s, 'd> {
         self.search_pairs(targets)?;
         // What comes now costs JVMs, and finds little: before the time is over, what was found is understood.
         self.complete()?;
-        self.search_fresh(guided::Rounds::Last { needs_pairs: !self.is_quick }, targets)?;
+        self.search_fresh(guided::Rounds::Last { is_all: !self.is_quick }, targets)?;
         self.search_fresh_pairs(targets)
     }
 

@@ -209,6 +209,8 @@ final class UntetherActors {
         }
         if (UntetherUndo.window != 0 && (kinds[actor] != INITIALIZER || UntetherUndo.isCold && !isNobodys(slot, actor))) {
             UntetherUndo.note(slot, object);
+        } else if (UntetherUndo.window != 0) {
+            UntetherUndo.noteInitializer(slot);
         }
         Object saved = UntetherValues.saved(object, slot);
         long bits = UntetherValues.bits(object, slot);

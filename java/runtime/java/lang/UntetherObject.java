@@ -38,6 +38,13 @@ final class UntetherObject extends WeakReference<Object> {
     /** The stretch in which a test made it reachable, as {@link UntetherUndo} numbers them; 0 for other objects. */
     int madeIn;
 
+    /** For containers: the last stretch in which another thread than the worker's wrote to it. */
+    int foreignIn;
+
+    /** For what a root refers to: the stretch in which a test wrote below it, and whether an initializer did so after that. */
+    int writtenIn;
+    boolean isMixed;
+
     /** The nearest field on the way from the root that is not one of the JDK's objects; null where there is none. */
     UntetherLayout holder;
     long holderPlace;

@@ -1,5 +1,7 @@
 package java.lang;
 
+import java.net.URL;
+import java.security.CodeSource;
 import jdk.internal.misc.Unsafe;
 
 /**
@@ -21,6 +23,9 @@ final class UntetherUndo {
     /** For all of them together, in milliseconds. */
     private static final long LONGEST_WAIT = 200;
 
+    /** For one that waits until it is woken, as a pool's threads do: nobody is left who will. */
+    private static final long SHORTEST_WAIT = 5;
+
     private static final int MOST_LASTING = 500;
 
     /** Names the stretch since the last save or undo; 0 while nothing is saved. */
@@ -41,8 +46,6 @@ final class UntetherUndo {
     private static Object[] values = new Object[1024];
     private static long[] bits = new long[1024];
     private static int[] writers = new int[1024];
-    /** Whether another thread than the worker's wrote to a container: while it runs, that is not touched. */
-    private static boolean[] isForeign = new boolean[1024];
     private static int count;
     private static Thread worker;
 
@@ -182,14 +185,14 @@ final class UntetherUndo {
             int start = starts[depth - 1];
             int end = count;
             for (int i = end - 1; i >= start; i--) {
-                if (!hasThreads || !isForeign[i]) {
+                if ((!hasThreads || !isOfOthers(slots[i].owner)) && (isWarm || !isMixed(slots[i].owner))) {
                     restore(i);
                     slots[i].writer = writers[i];
                 }
             }
             count = start;
             for (int i = start; i < end; i++) {
-                if (hasThreads && isForeign[i]) {
+                if (hasThreads && isOfOthers(slots[i].owner)) {
                     move(i, count++);
                 } else {
                     slots[i] = null;
@@ -218,7 +221,8 @@ final class UntetherUndo {
         try {
             int start = depth == 0 ? count : starts[depth - 1];
             for (int i = count - 1; i >= start; i--) {
-                boolean isTouched = (!hasThreads || !isForeign[i]) && !UntetherLocals.isOfTable(slots[i].owner);
+                UntetherObject owner = slots[i].owner;
+                boolean isTouched = !(hasThreads && isOfOthers(owner)) && !UntetherLocals.isOfTable(owner);
                 if (isTouched && contains(wanted, UntetherFields.fieldOf(slots[i])) == isListed) {
                     restore(i);
                 }
@@ -289,6 +293,12 @@ final class UntetherUndo {
 
     /** The slot is about to be written. Call with the lock held. */
     static void note(UntetherSlot slot, Object object) {
+        if (Thread.currentThread() != worker && isOfContainer(slot.owner)) {
+            containerOf(slot.owner).foreignIn = window;
+        }
+        if (!isWarm) {
+            topOf(slot.owner).writtenIn = window;
+        }
         // What was made since is not there in the world that comes back.
         if (slot.window == window || slot.owner.madeIn >= windows[depth - 1]) {
             return;
@@ -300,7 +310,6 @@ final class UntetherUndo {
         slots[count] = slot;
         values[count] = UntetherValues.strong(object, slot);
         bits[count] = UntetherValues.bits(object, slot);
-        isForeign[count] = Thread.currentThread() != worker && isOfContainer(slot.owner);
         writers[count++] = slot.writer;
     }
 
@@ -309,15 +318,69 @@ final class UntetherUndo {
         return !owner.isMirror && (owner.layout.isTransparent || owner.layout.isArray);
     }
 
+    /**
+     * Whether it is part of a container to which another thread than the worker's wrote since the last save: while such threads
+     * run, the container stays as it is, and as a whole. Half of it put back, a queue's head but not the node that it
+     * points to, would be one that its own code never left, and may turn round in for ever.
+     */
+    private static boolean isOfOthers(UntetherObject owner) {
+        return isOfContainer(owner) && containerOf(owner).foreignIn >= windows[depth - 1];
+    }
+
+    /**
+     * Whether tests and then initializers wrote below the same static field of a library while the JVM was warmed up. What
+     * initializers did stays, and without it what tests did cannot be taken out of a list or a cache that both filled: it
+     * stays as well. In the project's own state tests are looked at more closely, so there each slot counts.
+     */
+    private static boolean isMixed(UntetherObject owner) {
+        UntetherObject top = topOf(owner);
+        if (!top.isMixed || top.parent == null) {
+            return false;
+        }
+        Object holder = top.parent.get();
+        return holder instanceof Class && !isFromFolder((Class<?>) holder);
+    }
+
+    private static boolean isFromFolder(Class<?> type) {
+        CodeSource source = type.getProtectionDomain().getCodeSource();
+        URL location = source == null ? null : source.getLocation();
+        return location != null && location.getPath().endsWith("/");
+    }
+
+    /** The object that a static field, or another root, refers to and through which this one was found. */
+    private static UntetherObject topOf(UntetherObject owner) {
+        UntetherObject top = owner;
+        while (top.parent != null && !top.parent.isMirror) {
+            top = top.parent;
+        }
+        return top;
+    }
+
+    /** The outermost of the JDK's objects through which it was found: the map or queue of a table or node. */
+    private static UntetherObject containerOf(UntetherObject owner) {
+        UntetherObject container = owner;
+        while (container.parent != null && isOfContainer(container.parent)) {
+            container = container.parent;
+        }
+        return container;
+    }
+
     private static void move(int from, int to) {
         slots[to] = slots[from];
         values[to] = values[from];
         bits[to] = bits[from];
         writers[to] = writers[from];
-        isForeign[to] = isForeign[from];
         if (from != to) {
             slots[from] = null;
             values[from] = null;
+        }
+    }
+
+    /** An initializer is about to write the slot. Call with the lock held. */
+    static void noteInitializer(UntetherSlot slot) {
+        if (!isWarm && !slot.owner.isMirror) {
+            UntetherObject top = topOf(slot.owner);
+            top.isMixed |= top.writtenIn == window;
         }
     }
 
@@ -345,9 +408,6 @@ final class UntetherUndo {
         System.arraycopy(bits, 0, moreBits, 0, count);
         int[] moreWriters = new int[length];
         System.arraycopy(writers, 0, moreWriters, 0, count);
-        boolean[] moreForeign = new boolean[length];
-        System.arraycopy(isForeign, 0, moreForeign, 0, count);
-        isForeign = moreForeign;
         slots = moreSlots;
         values = moreValues;
         bits = moreBits;
@@ -389,11 +449,7 @@ final class UntetherUndo {
             }
             long left = (deadline - System.nanoTime()) / 1_000_000;
             if (left > 0 && !contains(lasting, thread)) {
-                try {
-                    thread.join(left);
-                } catch (InterruptedException ignored) {
-                    Thread.currentThread().interrupt();
-                }
+                join(thread, left);
             }
             if (thread.isAlive()) {
                 still[size++] = thread;
@@ -401,6 +457,17 @@ final class UntetherUndo {
         }
         lasting = still;
         lastingCount = size;
+    }
+
+    private static void join(Thread thread, long longest) {
+        try {
+            thread.join(Math.min(longest, SHORTEST_WAIT));
+            if (thread.getState() != Thread.State.WAITING && longest > SHORTEST_WAIT) {
+                thread.join(longest - SHORTEST_WAIT);
+            }
+        } catch (InterruptedException ignored) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** What threads and old values hold on to can get too much; empty where there is room. */
