@@ -50,6 +50,42 @@ public final class Visible {
         }
     }
 
+    static class Base {
+        static int value = note("Base");
+    }
+
+    static class Derived extends Base {
+        static int own = note("Derived");
+    }
+
+    static class Thrower {
+        static int value;
+
+        static {
+            for (StackTraceElement element : new Throwable().getStackTrace()) {
+                System.out.println("  in an initializer: " + element.toString().replaceAll("\\$\\$Lambda.*", "lambda"));
+            }
+        }
+    }
+
+    /** What a class of another loader does to classes of that loader. */
+    public static final class Elsewhere implements java.util.concurrent.Callable<String> {
+        @Override
+        public String call() {
+            Derived.value = 5;
+            String before = "wrote " + ORDER;
+            return before + "; read " + (Derived.value + Derived.own) + " " + ORDER;
+        }
+    }
+
+    private static String elsewhere() throws Exception {
+        java.net.URL here = Visible.class.getProtectionDomain().getCodeSource().getLocation();
+        try (java.net.URLClassLoader loader = new java.net.URLClassLoader(new java.net.URL[] {here}, null)) {
+            Object made = loader.loadClass(Elsewhere.class.getName()).getDeclaredConstructor().newInstance();
+            return (String) ((java.util.concurrent.Callable<?>) made).call();
+        }
+    }
+
     private static int note(String name) {
         ORDER.append(name).append(' ');
         return ORDER.length();
@@ -91,6 +127,9 @@ public final class Visible {
                 note("never");
             }
         });
+        Derived.value = 4;
+        Thrower.value = 1;
+        System.out.println("elsewhere " + elsewhere());
         System.out.println("one " + new Defaults() {}.one());
         System.out.println("order " + ORDER);
         TreeMap<String, String> environment = new TreeMap<>(System.getenv());

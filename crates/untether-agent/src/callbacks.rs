@@ -263,7 +263,7 @@ fn foundation(agent: &Agent, bytes: &[u8]) -> Option<Vec<u8>> {
 
 fn weave(agent: &Agent, jni: *mut JNIEnv, loader: jobject, bytes: &[u8]) -> Option<Vec<u8>> {
     let mut numbers = lock(&agent.numbers);
-    let loader = numbers.loader(jni, loader);
+    let loader = numbers.loaders.number(jni, loader, |loader| agent.jvmti.hash(loader));
     let mut numbering = LoaderNumbers {
         numbers: &mut numbers,
         loader,

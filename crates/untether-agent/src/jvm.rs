@@ -207,11 +207,26 @@ impl Jvmti {
     }
 
     fn is_initialized(&self, class: jclass) -> bool {
+        self.has_status(class, jvmti::JVMTI_CLASS_STATUS_INITIALIZED)
+    }
+
+    /// Whether the class's fields can be asked for.
+    pub(crate) fn is_prepared(&self, class: jclass) -> bool {
+        self.has_status(class, jvmti::JVMTI_CLASS_STATUS_PREPARED)
+    }
+
+    fn has_status(&self, class: jclass, wanted: i32) -> bool {
         let mut status = 0;
         // SAFETY: `class` is a live reference.
-        unsafe {
-            call!(self, GetClassStatus, class, &mut status) && status & jvmti::JVMTI_CLASS_STATUS_INITIALIZED != 0
-        }
+        unsafe { call!(self, GetClassStatus, class, &mut status) && status & wanted != 0 }
+    }
+
+    /// The identity hash of an object.
+    pub(crate) fn hash(&self, object: jobject) -> i32 {
+        let mut hash = 0;
+        // SAFETY: `object` is a live reference.
+        unsafe { call!(self, GetObjectHashCode, object, &mut hash) };
+        hash
     }
 
     pub(crate) fn threads(&self) -> Vec<jobject> {

@@ -12,6 +12,7 @@ mod image;
 mod jvm;
 mod launch;
 mod lifeline;
+mod loaders;
 mod natives;
 mod numbering;
 mod preload;

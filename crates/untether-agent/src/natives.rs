@@ -28,12 +28,15 @@ unsafe extern "system" fn capture_stack(_jni: *mut JNIEnv, _class: jclass) -> ji
     guarded(0, || agent::get().map_or(0, |agent| lock(&agent.stacks).capture(agent) as jint))
 }
 
+/// A native method is promised room for 16 local references; more are to be asked for.
+const SPARE: usize = 16;
+
 /// A new Java array of the named class with the given elements.
 fn array(jni: *mut JNIEnv, class: &CStr, elements: &[jobject]) -> jobjectArray {
     // SAFETY: called inside a native method with its environment; the elements are live references.
     unsafe {
-        let class = ((**jni).FindClass)(jni, class.as_ptr());
-        let array = ((**jni).NewObjectArray)(jni, elements.len() as jint, class, ptr::null_mut());
+        ((**jni).EnsureLocalCapacity)(jni, (elements.len() + SPARE) as jint);
+        let array = empty_array(jni, class, elements.len());
         if array.is_null() {
             return array;
         }
@@ -45,12 +48,46 @@ fn array(jni: *mut JNIEnv, class: &CStr, elements: &[jobject]) -> jobjectArray {
     }
 }
 
+/// # Safety
+/// Called inside a native method with its environment.
+unsafe fn empty_array(jni: *mut JNIEnv, class: &CStr, length: usize) -> jobjectArray {
+    // SAFETY: given by the caller; the class is one of java.lang.
+    unsafe {
+        let class = ((**jni).FindClass)(jni, class.as_ptr());
+        let array = ((**jni).NewObjectArray)(jni, length as jint, class, ptr::null_mut());
+        ((**jni).DeleteLocalRef)(jni, class);
+        array
+    }
+}
+
+/// A new Java array of strings, of which there may be many: one after the other.
+fn strings(jni: *mut JNIEnv, texts: &[String]) -> jobjectArray {
+    // SAFETY: called inside a native method with its environment; each reference is dropped once it is stored.
+    unsafe {
+        let array = empty_array(jni, c"java/lang/String", texts.len());
+        if array.is_null() {
+            return array;
+        }
+        for (index, text) in texts.iter().enumerate() {
+            let text = java_string(jni, text);
+            ((**jni).SetObjectArrayElement)(jni, array, index as jint, text);
+            ((**jni).DeleteLocalRef)(jni, text);
+        }
+        array
+    }
+}
+
 #[unsafe(export_name = "Java_java_lang_UntetherNative_initializedClasses")]
 unsafe extern "system" fn initialized_classes(jni: *mut JNIEnv, _class: jclass) -> jobjectArray {
     guarded(ptr::null_mut(), || {
         let classes = agent::get().map(|agent| agent.jvmti.initialized_classes()).unwrap_or_default();
         array(jni, c"java/lang/Class", &classes)
     })
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_isPrepared")]
+unsafe extern "system" fn is_prepared(_jni: *mut JNIEnv, _class: jclass, asked: jclass) -> jboolean {
+    guarded(0, || agent::get().map_or(0, |agent| agent.jvmti.is_prepared(asked).into()))
 }
 
 #[unsafe(export_name = "Java_java_lang_UntetherNative_liveThreads")]
@@ -92,8 +129,7 @@ unsafe extern "system" fn fields(jni: *mut JNIEnv, _class: jclass, declaring: jc
             }
             texts.push(format!("{flags};{name};{descriptor}"));
         }
-        let strings: Vec<jobject> = texts.iter().map(|text| java_string(jni, text)).collect();
-        array(jni, c"java/lang/String", &strings)
+        strings(jni, &texts)
     })
 }
 
@@ -163,11 +199,7 @@ unsafe extern "system" fn static_loader(jni: *mut JNIEnv, _class: jclass, number
 
 /// A local reference to a numbered loader: null for the boot loader or one that is gone.
 fn loader_reference(jni: *mut JNIEnv, agent: &Agent, loader: usize) -> jobject {
-    let Some(weak) = loader.checked_sub(1).and_then(|index| lock(&agent.numbers).loaders.get(index).copied()) else {
-        return ptr::null_mut();
-    };
-    // SAFETY: a weak global reference of ours, never deleted.
-    unsafe { ((**jni).NewLocalRef)(jni, weak as jobject) }
+    lock(&agent.numbers).loaders.reference(jni, loader)
 }
 
 /// The class of that name if the loader has already loaded or been asked for it; loads nothing for
@@ -197,7 +229,12 @@ fn loaded_class(jni: *mut JNIEnv, agent: &Agent, loader: usize, internal_name: &
             }
             let dotted = String::from_utf8_lossy(internal_name).replace('/', ".");
             let arguments = [jvalue { l: java_string(jni, &dotted) }];
-            ((**jni).CallNonvirtualObjectMethodA)(jni, reference, class, method, arguments.as_ptr())
+            let found = ((**jni).CallNonvirtualObjectMethodA)(jni, reference, class, method, arguments.as_ptr());
+            if ((**jni).ExceptionCheck)(jni) != 0 {
+                ((**jni).ExceptionClear)(jni);
+                return ptr::null_mut();
+            }
+            found
         };
         if ((**jni).ExceptionCheck)(jni) != 0 {
             ((**jni).ExceptionClear)(jni);

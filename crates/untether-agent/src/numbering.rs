@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use jvmti_bindings::sys::jni::{JNIEnv, jobject};
 use untether_wire::Rules;
+
+use crate::loaders::Loaders;
 
 /// Static tables hold this many fields; further ones are not probed, and that is reported.
 pub(crate) const MOST_STATICS: u32 = 1 << 20;
@@ -24,29 +25,8 @@ pub(crate) struct Numbers {
     statics: HashMap<(usize, FieldName), u32>,
     pub(crate) static_names: Vec<(usize, FieldName)>,
     pub(crate) initializers: Vec<(usize, Box<[u8]>)>,
-    /// Weak global references to loaders; index 0 is the boot loader.
-    pub(crate) loaders: Vec<usize>,
+    pub(crate) loaders: Loaders,
     pub(crate) is_full: bool,
-}
-
-impl Numbers {
-    /// The number of a loader, which stays while the loader lives.
-    pub(crate) fn loader(&mut self, jni: *mut JNIEnv, loader: jobject) -> usize {
-        if loader.is_null() || jni.is_null() {
-            return 0;
-        }
-        // SAFETY: `jni` belongs to this thread; the references are weak globals of ours or a local
-        // reference that the JVM handed to the running callback.
-        unsafe {
-            for (index, &known) in self.loaders.iter().enumerate() {
-                if ((**jni).IsSameObject)(jni, known as jobject, loader) != 0 {
-                    return index + 1;
-                }
-            }
-            self.loaders.push(((**jni).NewWeakGlobalRef)(jni, loader) as usize);
-        }
-        self.loaders.len()
-    }
 }
 
 /// The numbering as seen while weaving a class of one loader.

@@ -40,6 +40,8 @@ struct Analysis<'t> {
     /// Units whose state each initializer took over, with the stack of their write.
     taints: HashMap<u32, BTreeMap<u32, u32>>,
     last_writes: HashMap<u32, LastWrite>,
+    /// The same for parts of arrays, of which one slot holds the values of several writers.
+    part_writes: HashMap<(u32, u32), LastWrite>,
     /// Their resources are slots of the trace, until the end.
     accesses: Vec<Access>,
     /// Writes since a slot was last put back, by slot: indices into `accesses`.
@@ -115,6 +117,7 @@ impl<'t> Analysis<'t> {
             units,
             taints: HashMap::new(),
             last_writes: HashMap::new(),
+            part_writes: HashMap::new(),
             accesses: Vec::new(),
             open_writes: HashMap::new(),
             found_empty: HashMap::new(),
@@ -192,6 +195,7 @@ impl<'t> Analysis<'t> {
             return;
         }
         let last = self.last_writes.get(&slot).copied().filter(|last| last.actor == writer);
+        let last = last.or_else(|| self.part_writes.get(&(slot, writer)).copied());
         let write_stack = match last {
             _ if pending_stack != 0 => pending_stack,
             Some(last) => last.stack,
@@ -261,6 +265,9 @@ impl<'t> Analysis<'t> {
     fn write(&mut self, position: u32, actor: u32, slot: u32, stack: u32, labels: Labels) {
         if !labels.contains(Label::Repeated) {
             self.last_writes.insert(slot, LastWrite { actor, stack, labels });
+            if self.trace.slots[slot as usize].place.contains("..") {
+                self.part_writes.insert((slot, actor), LastWrite { actor, stack, labels });
+            }
         }
         if self.is_framework(stack) {
             return;

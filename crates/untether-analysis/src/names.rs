@@ -17,6 +17,10 @@ pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
         at = object.parent;
     }
     places.reverse();
+    // Threads are roots for what they keep for variables; what subclasses keep themselves is another matter.
+    if class == "ThreadLocal" && !places[0].ends_with("hreadLocals") {
+        class = "java.lang.Thread";
+    }
     let mut path = simple_name(class).to_owned();
     for place in &places {
         append(&mut path, place);

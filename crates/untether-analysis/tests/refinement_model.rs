@@ -162,6 +162,10 @@ impl Oracle for Model<'_> {
             .collect())
     }
 
+    fn jvms_spent(&self) -> usize {
+        0
+    }
+
     fn has_room(&self) -> bool {
         true
     }

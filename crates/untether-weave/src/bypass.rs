@@ -1,4 +1,4 @@
-//! Methods of the JDK whose bodies a compiler replaces by code of its own once they are hot: probes
+//! Methods of the JDK that have no body, or one that a compiler replaces by code of its own once they are hot: probes
 //! inside them would fall silent, so the parts of arrays that they touch are shown at the call.
 //!
 //! Only those that can meet an array of the program are listed. What else is replaced works on
@@ -98,6 +98,9 @@ const WIDE: &[u8] = b"java/lang/StringUTF16";
 const NARROW: &[u8] = b"java/lang/StringLatin1";
 const DIGEST: &[u8] = b"sun/security/provider/DigestBase";
 
+const INFLATER: &[u8] = b"java/util/zip/Inflater";
+const DEFLATER: &[u8] = b"java/util/zip/Deflater";
+
 const BYPASSES: &[Bypass] = &[
     reads(ARRAYS, b"copyOf", b"([Ljava/lang/Object;ILjava/lang/Class;)", &[first(0, 1)]),
     reads(ARRAYS, b"copyOfRange", b"([Ljava/lang/Object;IILjava/lang/Class;)", &[between(0, 1, 2)]),
@@ -122,6 +125,19 @@ const BYPASSES: &[Bypass] = &[
     reads(b"sun/security/provider/SHA2", b"implCompress0", b"([BI", &[block(0, 1, 64)]),
     reads(b"sun/security/provider/SHA3", b"implCompress0", b"([BI", &[whole(0)]),
     reads(b"sun/security/provider/SHA5", b"implCompress0", b"([BI", &[block(0, 1, 128)]),
+    // Native: what they do to arrays is seen nowhere else.
+    copies(b"java/io/FileInputStream", b"readBytes", b"([BII)", &[], &[some(0, 1, 2)]),
+    reads(b"java/io/FileOutputStream", b"writeBytes", b"([BIIZ)", &[some(0, 1, 2)]),
+    copies(b"java/io/RandomAccessFile", b"readBytes", b"([BII)", &[], &[some(0, 1, 2)]),
+    reads(b"java/io/RandomAccessFile", b"writeBytes", b"([BII)", &[some(0, 1, 2)]),
+    reads(b"java/util/zip/CRC32", b"updateBytes", b"(I[BII)", &[some(1, 2, 3)]),
+    reads(b"java/util/zip/Adler32", b"updateBytes", b"(I[BII)", &[some(1, 2, 3)]),
+    copies(INFLATER, b"inflateBytesBytes", b"(J[BII[BII)", &[some(1, 2, 3)], &[some(4, 5, 6)]),
+    copies(INFLATER, b"inflateBufferBytes", b"(JJI[BII)", &[], &[some(3, 4, 5)]),
+    reads(INFLATER, b"inflateBytesBuffer", b"(J[BII", &[some(1, 2, 3)]),
+    copies(DEFLATER, b"deflateBytesBytes", b"(J[BII[BII", &[some(1, 2, 3)], &[some(4, 5, 6)]),
+    copies(DEFLATER, b"deflateBufferBytes", b"(JJI[BII", &[], &[some(3, 4, 5)]),
+    reads(DEFLATER, b"deflateBytesBuffer", b"(J[BII", &[some(1, 2, 3)]),
     reads(DIGEST, b"implCompressMultiBlock0", b"([BII)", &[between(0, 1, 2)]),
 ];
 

@@ -275,8 +275,16 @@ impl Pass<'_, '_, '_, '_> {
         if number == 0 {
             return Ok(());
         }
-        let bytes = self.numbered_call(number, probe::STATIC_WRITE)?;
-        self.probe(at.pc, NOBODY, number, true, bytes, 1);
+        let mut bytes = Vec::new();
+        if owner != self.method.class_name {
+            // The write may have to initialise a class first, and only what it leaves there is the old value. A read
+            // does the same to the same class, in the same frame, so that nobody sees a difference.
+            let [high, low] = at.index().to_be_bytes();
+            bytes.extend([opcode::GETSTATIC, high, low]);
+            bytes.push(if slots_of(descriptor) == 2 { opcode::POP2 } else { opcode::POP });
+        }
+        bytes.extend(self.numbered_call(number, probe::STATIC_WRITE)?);
+        self.probe(at.pc, NOBODY, number, true, bytes, 2);
         Ok(())
     }
 
@@ -433,21 +441,46 @@ impl Pass<'_, '_, '_, '_> {
 
     /// Spills what lies above the object into fresh locals, shows object and offset to the probe, reloads.
     fn unsafe_call(&mut self, at: &Instruction<'_>, name: &[u8], descriptor: &[u8]) -> Result<()> {
-        let probe = match name {
-            _ if name.starts_with(b"getAnd") => probe::UNSAFE_UPDATE,
-            _ if name.starts_with(b"get") => probe::UNSAFE_READ,
-            _ if name.starts_with(b"compareAnd") || name.starts_with(b"weakCompareAnd") => probe::UNSAFE_UPDATE,
-            // `put*`, `setMemory`, `copyMemory`: whatever is not a known read counts as a write.
-            _ => probe::UNSAFE_WRITE,
+        let mode = match name {
+            b"copyMemory" | b"copySwapMemory" | b"setMemory" => return self.unsafe_range(at, descriptor),
+            _ if name.starts_with(b"getAnd") => probe::READS | probe::WRITES,
+            _ if name.starts_with(b"get") => probe::READS,
+            _ if name.starts_with(b"compareAnd") || name.starts_with(b"weakCompareAnd") => probe::READS | probe::WRITES,
+            // Whatever is not a known read counts as a write.
+            _ => probe::WRITES,
         };
         let homes = self.homes(&parameters(descriptor)[1..])?;
         let mut bytes = Vec::new();
         spill(&mut bytes, &homes);
         bytes.push(opcode::DUP);
         reload(&mut bytes, &homes[..1]);
-        bytes.extend(probe.call(&mut self.class.pool)?);
+        bytes.extend([opcode::BIPUSH, mode + width(name) * probe::BYTES]);
+        bytes.extend(probe::UNSAFE_ACCESS.call(&mut self.class.pool)?);
         reload(&mut bytes, &homes);
-        self.always_before(at.pc, bytes, 3);
+        self.always_before(at.pc, bytes, 4);
+        Ok(())
+    }
+
+    /// Memory is copied from an object and an offset to others, or filled; the number of bytes follows.
+    fn unsafe_range(&mut self, at: &Instruction<'_>, descriptor: &[u8]) -> Result<()> {
+        let parameters = parameters(descriptor);
+        let is_copy = parameters.get(2).is_some_and(|parameter| parameter.starts_with(b"L"));
+        let length = if is_copy { 4 } else { 2 };
+        if parameters.len() <= length {
+            return Ok(());
+        }
+        let homes = self.homes(&parameters)?;
+        let mut bytes = Vec::new();
+        spill(&mut bytes, &homes);
+        let ends: &[(usize, u8)] = if is_copy { &[(0, probe::READS), (2, probe::WRITES)] } else { &[(0, probe::WRITES)] };
+        for &(object, mode) in ends {
+            reload(&mut bytes, &homes[object..object + 2]);
+            reload(&mut bytes, &homes[length..=length]);
+            bytes.extend([opcode::BIPUSH, mode]);
+            bytes.extend(probe::UNSAFE_RANGE.call(&mut self.class.pool)?);
+        }
+        reload(&mut bytes, &homes);
+        self.always_before(at.pc, bytes, 6);
         Ok(())
     }
 
@@ -531,6 +564,17 @@ impl Pass<'_, '_, '_, '_> {
         }
         bytes.extend(probe.call(&mut self.class.pool)?);
         Ok(bytes)
+    }
+}
+
+/// How many bytes a method of `Unsafe` touches, by its name; references are as wide as the JVM makes them.
+fn width(name: &[u8]) -> u8 {
+    let has = |part: &[u8]| name.windows(part.len()).any(|window| window == part);
+    match () {
+        () if has(b"Long") || has(b"Double") => 8,
+        () if has(b"Int") || has(b"Float") => 4,
+        () if has(b"Short") || has(b"Char") => 2,
+        () => 1,
     }
 }
 

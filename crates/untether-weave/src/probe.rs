@@ -30,9 +30,8 @@ pub const ARRAY_WRITE: Probe = probe("arrayWrite", "(Ljava/lang/Object;I)V");
 pub const STATIC_READ: Probe = probe("staticRead", "(I)V");
 pub const STATIC_WRITE: Probe = probe("staticWrite", "(I)V");
 pub const CONSTANT_READ: Probe = probe("constantRead", "(I)V");
-pub const UNSAFE_READ: Probe = probe("unsafeRead", "(Ljava/lang/Object;J)V");
-pub const UNSAFE_WRITE: Probe = probe("unsafeWrite", "(Ljava/lang/Object;J)V");
-pub const UNSAFE_UPDATE: Probe = probe("unsafeUpdate", "(Ljava/lang/Object;J)V");
+pub const UNSAFE_ACCESS: Probe = probe("unsafeAccess", "(Ljava/lang/Object;JI)V");
+pub const UNSAFE_RANGE: Probe = probe("unsafeRange", "(Ljava/lang/Object;JJI)V");
 pub const READ_ALL: Probe = probe("readAll", "(Ljava/lang/Object;)V");
 pub const WRITE_ALL: Probe = probe("writeAll", "(Ljava/lang/Object;)V");
 pub const RANGE_READ: Probe = probe("rangeRead", "(Ljava/lang/Object;II)V");
@@ -49,6 +48,11 @@ pub const BOUNDARY: Probe = probe("boundary", "(ILjava/lang/Object;Ljava/lang/Ob
 pub const SEQUENTIAL: Probe = probe("sequential", "(Z)Z");
 pub const SEQUENTIAL_SCHEDULER: Probe =
     probe("sequentialScheduler", "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;");
+
+/// What a call of `Unsafe` does, as its probes want it: one of these, or both, and the number of bytes times [`BYTES`].
+pub const READS: u8 = 1;
+pub const WRITES: u8 = 2;
+pub const BYTES: u8 = 4;
 
 impl Probe {
     /// The three bytes that call this probe.

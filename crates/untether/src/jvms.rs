@@ -192,6 +192,10 @@ impl Oracle for Jvms<'_> {
         self.has_budget || self.tried < MOST_TRIED
     }
 
+    fn jvms_spent(&self) -> usize {
+        if self.has_budget { 0 } else { self.cost.jvm_starts }
+    }
+
     fn warm_up(&mut self, tests: Vec<String>) {
         self.executor.warm_up_with(tests);
     }

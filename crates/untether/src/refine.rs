@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use untether_analysis::refine::{self, Evidence, Fingerprinted, Oracle as _, Request, Stopped, arrange};
+use untether_analysis::refine::{self, Evidence, Fingerprinted, Request, Stopped, arrange};
 use untether_model::{
     Certainty, Channel, Cost, Coverage, Detection, Finding, Launch, Schedule, Share, Status, UnitKind, method_of,
 };
@@ -224,8 +224,7 @@ fn refine_jvm(
     result.coverage.candidates.add(refinement.coverage.candidates);
     result.coverage.pairs.add(refinement.coverage.pairs);
     result.coverage.class_pairs.add(refinement.coverage.class_pairs);
-    // Where JVMs can be put back, what is left of the candidates can still be tried.
-    result.is_complete &= refinement.coverage.candidates.is_all() || oracle.has_room();
+    result.is_complete &= refinement.coverage.candidates.is_all();
     result.unrunnable.append(&mut oracle.unrunnable);
     result.cost.executions += cost.executions;
     result.cost.jvm_starts += cost.jvm_starts;

@@ -89,3 +89,48 @@ fn tests_that_are_watched_again_have_the_environment_of_the_workers() {
     let seen = std::fs::read_to_string(folder.join("seen")).unwrap();
     assert!(seen.lines().count() > 1 && seen.lines().all(|line| line == "red null"), "{seen}");
 }
+
+#[test]
+fn what_cannot_be_recorded_as_the_heap_is_full_is_counted_and_fails_no_test() {
+    let folder = fresh("faults", "heap");
+    let source = r#"
+        import java.util.*;
+        class FullTest {
+            static final int[][] ROWS = new int[40][1];
+            @org.junit.jupiter.api.Test void writesAlthoughTheHeapIsFull() {
+                List<byte[]> all = new ArrayList<>(1 << 20);
+                int size = 1 << 20;
+                while (size > 8) {
+                    try { all.add(new byte[size]); } catch (OutOfMemoryError full) { size /= 2; }
+                }
+                for (int[] row : ROWS) row[0]++;
+                all.clear();
+            }
+            @org.junit.jupiter.api.Test void writesLater() { ROWS[0][0]++; }
+        }"#;
+    let class_path = class_path_with(&folder, &[("FullTest.java", source)]);
+    let output = untether(&folder, &["detect", "--classpath", &class_path, "--jvm-arg=-Xmx64m"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let doctor = text(&untether(&folder, &["doctor"]).stdout);
+    assert!(doctor.contains("accesses were not recorded: java.lang.OutOfMemoryError"), "{doctor}");
+}
+
+#[test]
+fn the_jvms_own_check_of_native_code_has_nothing_to_say() {
+    let folder = fresh("faults", "checked");
+    let source = "class QuietTest {
+                      static int[] numbers = new int[3];
+                      @org.junit.jupiter.api.Test void one() { numbers[1]++; }
+                      @org.junit.jupiter.api.Test void two() { numbers[1]++; }
+                  }";
+    let class_path = class_path_with(&folder, &[("QuietTest.java", source)]);
+    for home in jdks() {
+        let java = home.display().to_string();
+        let arguments = ["detect", "--classpath", &class_path, "--jvm-arg=-Xcheck:jni", "--java", &java];
+        let output = untether(&folder, &arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let said = text(&output.stdout) + &text(&output.stderr);
+        let warnings: Vec<&str> = said.lines().filter(|line| line.contains("WARNING")).take(5).collect();
+        assert_eq!(warnings, Vec::<&str>::new(), "on {java}");
+    }
+}

@@ -15,17 +15,18 @@ fn lines(output: &std::process::Output) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-#[test]
-fn a_program_prints_the_same_with_and_without_the_agent() {
+/// What the program prints by itself, and with the agent.
+fn plain_and_watched(name: &str, sources: &[&str], libraries: &str, main: &str) {
     for home in jdks() {
-        let classes = scratch(&format!("visible-{}", feature_version(&home)));
-        compile(&home, ".", &[repository().join("java/checks/Visible.java")], &classes);
-        let traces = scratch("visible-traces");
+        let classes = scratch(&format!("{name}-{}", feature_version(&home)));
+        let sources: Vec<_> = sources.iter().map(|source| repository().join("java/checks").join(source)).collect();
+        compile(&home, libraries, &sources, &classes);
+        let traces = scratch(&format!("{name}-traces"));
         let options = traces.join("options");
         std::fs::write(&options, format!("untether agent options 1\ntrace_directory={}\n", traces.display())).unwrap();
         let run = |extra: &[(&str, &Path)]| {
             let mut command = Command::new(home.join("bin/java"));
-            command.arg("-cp").arg(&classes).arg("Visible").env_remove("LD_PRELOAD");
+            command.arg("-cp").arg(format!("{}:{libraries}", classes.display())).arg(main).env_remove("LD_PRELOAD");
             for (name, value) in extra {
                 command.env(name, value);
             }
@@ -33,6 +34,7 @@ fn a_program_prints_the_same_with_and_without_the_agent() {
         };
         let plain = run(&[]);
         assert!(plain.status.success());
+        assert!(lines(&plain).iter().any(|line| line.starts_with("order ")), "{:?}", lines(&plain));
         let watched = run(&[
             ("LD_PRELOAD", agent()),
             ("UNTETHER_AGENT", agent()),
@@ -47,6 +49,17 @@ fn a_program_prints_the_same_with_and_without_the_agent() {
         assert!(was_watched, "the agent was not in the JVM");
         std::fs::remove_dir_all(&traces).unwrap();
     }
+}
+
+#[test]
+fn a_program_prints_the_same_with_and_without_the_agent() {
+    plain_and_watched("visible", &["Visible.java"], ".", "Visible");
+}
+
+#[test]
+fn a_test_prints_the_same_while_its_accesses_are_recorded() {
+    let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
+    plain_and_watched("visible-test", &["Visible.java", "VisibleTest.java"], &libraries, "VisibleTest");
 }
 
 #[test]

@@ -40,6 +40,9 @@ pub trait Oracle {
     /// Whether more pairs may be tried: a suite may have millions.
     fn has_room(&self) -> bool;
 
+    /// JVMs that were started so far; those do not count that the user's own limit is for.
+    fn jvms_spent(&self) -> usize;
+
     /// These tests can be run, in this order, before trials, so that what happens only once in a JVM has happened.
     fn warm_up(&mut self, tests: Vec<String>);
 
@@ -166,6 +169,8 @@ pub(crate) struct Session<'s, 'd> {
     pub(crate) pairs: HashMap<(Test, Test), Status>,
     /// Those of them that were tried in fresh JVMs.
     pub(crate) fresh_pairs: HashSet<(Test, Test)>,
+    /// Pairs that cannot be tried at all: their runner does not keep to the order, say.
+    pub(crate) untriable: HashSet<(Test, Test)>,
     /// Tests whose messages differ from run to run.
     pub(crate) vague: BTreeSet<Test>,
     /// Whether JVMs of this suite can be put back.
@@ -190,6 +195,7 @@ impl<'s, 'd> Session<'s, 'd> {
             unfaithful: BTreeSet::new(),
             pairs: HashMap::new(),
             fresh_pairs: HashSet::new(),
+            untriable: HashSet::new(),
             vague: BTreeSet::new(),
             is_quick: true,
         }

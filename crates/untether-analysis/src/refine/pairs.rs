@@ -17,7 +17,7 @@ const AT_ONCE: usize = 4000;
 /// Suites of up to so many pairs are tried pair by pair; of larger ones, one pair of tests for each pair of classes.
 const MOST_PAIRS: usize = 40_000;
 
-/// Pairs that are run in JVMs of their own where JVMs cannot be put back.
+/// JVMs that one refinement starts for pairs that can only be tried in JVMs of their own; the next one goes on.
 const MOST_FRESH_PAIRS: usize = 400;
 const FRESH_AT_ONCE: usize = 16;
 
@@ -70,14 +70,18 @@ impl Session<'_, '_> {
             let can_run = self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing;
             can_run && !is_tried && seen.insert(pair)
         });
-        open.truncate(MOST_FRESH_PAIRS);
+        let before = self.oracle.jvms_spent();
         for (at, some) in open.chunks(FRESH_AT_ONCE).enumerate() {
+            if self.oracle.jvms_spent() >= before + MOST_FRESH_PAIRS {
+                break;
+            }
             self.progress(Phase::Pairs { left: open.len() - at * FRESH_AT_ONCE });
             let schedules: Vec<Vec<Test>> = some.iter().map(|&(first, second)| vec![first, second]).collect();
             let verdicts = self.last_verdicts(&schedules)?;
             let mut suspects = Vec::new();
             for (&(first, test), verdict) in some.iter().zip(verdicts) {
                 if verdict.status == Status::Missing {
+                    self.untriable.insert((first, test));
                     continue;
                 }
                 self.fresh_pairs.insert((first, test));
@@ -110,7 +114,10 @@ impl Session<'_, '_> {
             let is_proof = self.fresh_pairs.contains(pair) || !self.unfaithful.contains(&pair.1);
             is_proof && self.pairs.contains_key(pair) && self.reference[pair.0] != Status::Missing
         };
-        let candidates = self.evidence.candidate_pairs(targets).into_iter().flatten().filter(is_tried).count();
+        let candidates: Vec<(Test, Test)> = self.evidence.candidate_pairs(targets).into_iter().flatten().collect();
+        let untriable = candidates.iter().filter(|pair| self.untriable.contains(pair)).count();
+        let candidates = candidates.iter().filter(|pair| is_tried(pair)).count();
+        self.coverage.candidates.all = self.coverage.candidates.all.saturating_sub(untriable);
         let pairs = self.pairs.keys().filter(|pair| targets.contains(&pair.1) && is_tried(pair)).count();
         self.coverage.candidates.tried = candidates.min(self.coverage.candidates.all);
         self.coverage.pairs.tried = pairs.min(self.coverage.pairs.all);

@@ -33,6 +33,10 @@ public final class Untether {
 
     static final long UNTOUCHED = 1L;
 
+    static final int READS = 1;
+    static final int WRITES = 2;
+    static final int BYTES = 4;
+
     private static final int THREAD_STARTED = 18;
 
     /** Numbers the stretches of one actor's work; 0 until the first test class starts. */
@@ -90,24 +94,19 @@ public final class Untether {
         }
     }
 
+    /** {@code mode} says what is done ({@link #READS}, {@link #WRITES}) to how many bytes: times {@link #BYTES}. */
     @Hidden
-    public static void unsafeRead(Object object, long offset) {
+    public static void unsafeAccess(Object object, long offset, int mode) {
         if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
-            UntetherShadow.unsafeAccess(object, offset, true, false);
+            UntetherShadow.unsafeAccess(object, offset, mode);
         }
     }
 
+    /** The same for as many bytes as a copy is long. */
     @Hidden
-    public static void unsafeWrite(Object object, long offset) {
+    public static void unsafeRange(Object object, long offset, long bytes, int mode) {
         if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
-            UntetherShadow.unsafeAccess(object, offset, false, true);
-        }
-    }
-
-    @Hidden
-    public static void unsafeUpdate(Object object, long offset) {
-        if (object != null && (U.getLong(object, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
-            UntetherShadow.unsafeAccess(object, offset, true, true);
+            UntetherShadow.unsafeRange(object, offset, bytes, mode);
         }
     }
 

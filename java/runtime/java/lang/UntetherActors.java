@@ -133,7 +133,7 @@ final class UntetherActors {
             Object object = slot.owner.get();
             if (object != null && slot.writer != slot.classOldWriter
                     && UntetherValues.isUnchanged(object, slot, slot.classOldSaved, slot.classOldBits)) {
-                slot.writer = slot.classOldWriter;
+                slot.restoreWriters();
                 UntetherTrace.restored(slot, slot.writer);
             }
         }
@@ -169,14 +169,7 @@ final class UntetherActors {
         slot.readSegment = segment;
         slot.readActor = actor;
         slot.readEmpty = UntetherValues.isEmpty(object, slot);
-        int stack = 0;
-        if (isForeign(writer, actor)) {
-            stack = readStack(slot.owner, actor);
-            if (kinds[actor] == INITIALIZER) {
-                tainted[actor] = true;
-            }
-        }
-        UntetherTrace.read(actor, slot, writer, stack, isPending ? slot.writeStack : 0, slot.readEmpty);
+        tellRead(slot, actor, writer, isPending ? slot.writeStack : 0);
     }
 
     /** Fields of one object are mostly read together: its first read in a segment stands for all. */
@@ -189,10 +182,71 @@ final class UntetherActors {
         return object.readStack;
     }
 
+    /** The same of cells of a chunk: those that the test wrote itself, or that were told of, are left out. */
+    static void read(UntetherChunk chunk, long cells) {
+        if (UntetherUndo.window != 0) {
+            read((UntetherSlot) chunk);
+            chunk.read = -1L;
+            return;
+        }
+        int actor = actorOfThread();
+        boolean isPending = chunk.writeSegment == segment;
+        boolean isOwn = isPending && chunk.pendingWriter == actor;
+        if (chunk.readSegment != segment || chunk.readActor != actor) {
+            chunk.readSegment = segment;
+            chunk.readActor = actor;
+            chunk.read = 0;
+        }
+        long open = cells & ~chunk.read & ~(isOwn ? chunk.written : 0);
+        if (open == 0 || chunk.owner.get() == null) {
+            return;
+        }
+        chunk.read |= open;
+        long pending = isPending && !isOwn ? open & chunk.written : 0;
+        if (pending != 0) {
+            tellRead(chunk, actor, chunk.pendingWriter, chunk.writeStack);
+        }
+        tellWriters(chunk, actor, open & ~pending);
+        if (chunk.writers == null && (isOwn || !isPending)) {
+            // All others are the same writer's.
+            chunk.read = -1L;
+        }
+    }
+
+    private static void tellWriters(UntetherChunk chunk, int actor, long cells) {
+        int told = -1;
+        for (long left = cells; left != 0; left &= left - 1) {
+            int writer = chunk.writerOf(Long.numberOfTrailingZeros(left));
+            if (writer != told) {
+                tellRead(chunk, actor, writer, 0);
+                told = writer;
+            }
+            if (chunk.writers == null) {
+                return;
+            }
+        }
+    }
+
+    private static void tellRead(UntetherSlot slot, int actor, int writer, int pendingStack) {
+        int stack = 0;
+        if (isForeign(writer, actor)) {
+            stack = readStack(slot.owner, actor);
+            if (kinds[actor] == INITIALIZER) {
+                tainted[actor] = true;
+            }
+        }
+        UntetherTrace.read(actor, slot, writer, stack, pendingStack, slot.readEmpty);
+    }
+
     static void write(UntetherSlot slot) {
+        write(slot, 0);
+    }
+
+    static void write(UntetherSlot slot, long cells) {
         int actor = actorOfThread();
         boolean isFirst = slot.writeSegment != segment;
         if (!isFirst && slot.pendingWriter == actor) {
+            slot.wrote(cells, false);
             if (isThorough) {
                 slot.writeStack = UntetherNative.captureStack();
             }
@@ -214,7 +268,8 @@ final class UntetherActors {
         }
         Object saved = UntetherValues.saved(object, slot);
         long bits = UntetherValues.bits(object, slot);
-        int stack = kinds[actor] == OUTSIDE || UntetherUndo.window != 0 ? 0 : UntetherNative.captureStack();
+        int stack = kinds[actor] == OUTSIDE || UntetherUndo.window != 0 ? 0 : writeStack(slot.owner, actor);
+        slot.wrote(cells, true);
         if (isFirst) {
             noteWritten(slot);
             slot.writeSegment = segment;
@@ -223,7 +278,7 @@ final class UntetherActors {
         if (slot.classRun != classRun && kinds[actor] != INITIALIZER && UntetherUndo.window == 0) {
             noteClassWritten(slot);
             slot.classRun = classRun;
-            slot.classOldWriter = slot.writer;
+            slot.noteWriters();
             slot.classOldSaved = saved;
             slot.classOldBits = bits;
         }
@@ -231,6 +286,19 @@ final class UntetherActors {
         slot.oldBits = bits;
         slot.writeStack = stack;
         slot.pendingWriter = actor;
+    }
+
+    /** A buffer is mostly filled from one place: its first write in a segment stands for all, unless every one is wanted. */
+    private static int writeStack(UntetherObject object, int actor) {
+        if (!object.isBuffer || isThorough) {
+            return UntetherNative.captureStack();
+        }
+        if (object.writeStackSegment != segment || object.writeStackActor != actor) {
+            object.writeStackSegment = segment;
+            object.writeStackActor = actor;
+            object.writeStack = UntetherNative.captureStack();
+        }
+        return object.writeStack;
     }
 
     private static void noteWritten(UntetherSlot slot) {
@@ -271,7 +339,9 @@ final class UntetherActors {
             return;
         }
         if (!UntetherValues.isUnchanged(object, slot, slot.oldSaved, slot.oldBits)) {
+            int before = slot.writer;
             slot.writer = responsible(slot);
+            slot.tookOver(object, before);
             int flags = slot.isLazy ? UntetherTrace.LAZY : 0;
             if (slot.writer != slot.pendingWriter) {
                 flags |= UntetherTrace.BY_INITIALIZER;
@@ -279,13 +349,13 @@ final class UntetherActors {
             }
             UntetherTrace.write(slot.writer, slot, slot.writeStack, flags);
             UntetherSharing.written(slot, object);
-        } else if (isUnit(slot.writer) && isUnit(slot.pendingWriter) && slot.writer != slot.pendingWriter) {
+        } else if (isUnit(slot.pendingWriter) && slot.isOfAnother(slot.pendingWriter)) {
             // It left what another test had left as well: in another order that would be its doing.
             UntetherTrace.write(slot.pendingWriter, slot, slot.writeStack, UntetherTrace.UNCHANGED);
         }
     }
 
-    private static boolean isUnit(int actor) {
+    static boolean isUnit(int actor) {
         return kinds[actor] == TEST || kinds[actor] == CLASS;
     }
 
@@ -382,6 +452,8 @@ final class UntetherActors {
             UntetherShadow.mirror(type, actor).writer = actor;
             initializers = new Initializer(Thread.currentThread(), number, actor, initializers);
             nextEpoch();
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
@@ -399,6 +471,8 @@ final class UntetherActors {
             running[actor] = false;
             UntetherSharing.statics(type, actor);
             nextEpoch();
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }

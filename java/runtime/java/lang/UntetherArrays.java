@@ -48,6 +48,26 @@ final class UntetherArrays {
         return U.getInt(array, LENGTH);
     }
 
+    /** The first character of the descriptor of a primitive array's elements. */
+    static char typeOf(Object array) {
+        if (array instanceof byte[]) {
+            return 'B';
+        } else if (array instanceof char[]) {
+            return 'C';
+        } else if (array instanceof int[]) {
+            return 'I';
+        } else if (array instanceof long[]) {
+            return 'J';
+        } else if (array instanceof double[]) {
+            return 'D';
+        } else if (array instanceof float[]) {
+            return 'F';
+        } else if (array instanceof short[]) {
+            return 'S';
+        }
+        return 'Z';
+    }
+
     /** The offset of the first element; {@code type} is the element descriptor's first character. */
     static long base(char type) {
         return scale(type) == 8 ? WIDE_BASE : NARROW_BASE;

@@ -520,6 +520,7 @@ final class UntetherBoundary {
         } finally {
             UntetherLock.exit();
         }
+        UntetherFaults.tell();
     }
 
     /** Takes the lock although this thread is suspended: it is the runtime's own work. */

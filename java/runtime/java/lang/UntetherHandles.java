@@ -83,7 +83,7 @@ final class UntetherHandles {
     private static void access(Object handle, Object object, long offset) {
         Object member = U.getReference(handle, memberOffset);
         boolean isWrite = ((U.getInt(member, flagsOffset) >>> REFERENCE_KIND_SHIFT) & 15) >= PUT_FIELD;
-        UntetherShadow.unsafeAccess(object, offset, !isWrite, isWrite);
+        UntetherShadow.unsafeAccess(object, offset, isWrite ? Untether.WRITES : Untether.READS);
     }
 
     private static int slotOfThread() {

@@ -14,6 +14,7 @@ final class UntetherNative {
         staticOwner(0);
         staticLoader(0);
         initializerClass(0);
+        isPrepared(Object.class);
         stackBounds(new long[2]);
         yieldProcessor();
     }
@@ -42,6 +43,9 @@ final class UntetherNative {
 
     /** The loader of the class that holds the reference. */
     static native ClassLoader staticLoader(int number);
+
+    /** Whether the class shows its fields. */
+    static native boolean isPrepared(Class<?> type);
 
     /** The class whose initializer has this number. */
     static native Class<?> initializerClass(int number);

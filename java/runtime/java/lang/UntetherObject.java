@@ -30,6 +30,9 @@ final class UntetherObject extends WeakReference<Object> {
     /** For class mirrors: the slots are the class's static fields. */
     final boolean isMirror;
 
+    /** A primitive array whose slots are {@link UntetherChunk}s. */
+    final boolean isBuffer;
+
     /** The name of a root that is no class. */
     final String rootName;
 
@@ -55,6 +58,11 @@ final class UntetherObject extends WeakReference<Object> {
     int stackSegment;
     int stackActor;
 
+    /** The stack of the first write to a buffer in a segment, and whose it was. */
+    int writeStack;
+    int writeStackSegment;
+    int writeStackActor;
+
     private UntetherSlot[] slots;
     private int count;
 
@@ -71,6 +79,7 @@ final class UntetherObject extends WeakReference<Object> {
         this.stack = stack;
         this.layout = layout;
         this.isMirror = isMirror;
+        this.isBuffer = layout.isArray && !isMirror && UntetherBuffers.isBuffer(object);
         this.rootName = rootName;
         if (parent == null) {
             return;
@@ -105,7 +114,9 @@ final class UntetherObject extends WeakReference<Object> {
             table = grow(table);
             index = bucket(place, table.length);
         }
-        UntetherSlot slot = new UntetherSlot(this, place, type, table[index]);
+        UntetherSlot slot = isBuffer
+                ? new UntetherChunk(this, place, type, table[index])
+                : new UntetherSlot(this, place, type, table[index]);
         table[index] = slot;
         return slot;
     }

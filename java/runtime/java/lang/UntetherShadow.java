@@ -27,7 +27,7 @@ final class UntetherShadow {
 
     private static final int UNCACHED = -1;
 
-    /** Arrays up to this length are tracked by element, longer ones in this many chunks. */
+    /** Arrays of references up to this length are tracked by element, longer arrays in at most this many chunks. */
     private static final int MOST_CHUNKS = 4096;
 
     private static UntetherObject[] table = new UntetherObject[1 << 16];
@@ -68,6 +68,10 @@ final class UntetherShadow {
         if (hash == 0 || Integer.compareUnsigned(index, UntetherArrays.length(array)) >= 0) {
             return;
         }
+        if (UntetherBuffers.isBuffer(array)) {
+            UntetherBuffers.access(array, hash, index, index + 1, isWrite);
+            return;
+        }
         int chunk = index >>> chunkShift(array);
         if (!isCached(hash, chunk, epoch, isWrite)) {
             rangeSlow(array, hash, chunk, chunk, !isWrite, isWrite);
@@ -85,14 +89,25 @@ final class UntetherShadow {
             return;
         }
         // Copies may ask for more than there is.
-        int last = (int) Math.min((long) index + length, UntetherArrays.length(array)) - 1;
-        int shift = chunkShift(array);
-        rangeSlow(array, hash, index >>> shift, last >>> shift, !isWrite, isWrite);
+        rangeAccess(array, hash, index, (int) Math.min((long) index + length, UntetherArrays.length(array)), isWrite);
+    }
+
+    private static void rangeAccess(Object array, int hash, int from, int to, boolean isWrite) {
+        if (UntetherBuffers.isBuffer(array)) {
+            UntetherBuffers.access(array, hash, from, to, isWrite);
+        } else {
+            int shift = chunkShift(array);
+            int first = from >>> shift;
+            int last = (to - 1) >>> shift;
+            if (first != last || !isCached(hash, first, Untether.epoch, isWrite)) {
+                rangeSlow(array, hash, first, last, !isWrite, isWrite);
+            }
+        }
     }
 
     @Hidden
     @DontInline
-    static void unsafeAccess(Object object, long offset, boolean isRead, boolean isWrite) {
+    static void unsafeAccess(Object object, long offset, int mode) {
         int epoch = Untether.epoch;
         if (epoch == 0) {
             return;
@@ -101,6 +116,12 @@ final class UntetherShadow {
         if (hash == 0) {
             return;
         }
+        if (isPrimitiveArray(object)) {
+            unsafeElements(object, hash, offset, mode / Untether.BYTES, mode);
+            return;
+        }
+        boolean isRead = (mode & Untether.READS) != 0;
+        boolean isWrite = (mode & Untether.WRITES) != 0;
         int key = offset >= 0 && offset < (1L << (KEY_BITS + 1)) && (offset & 3) == 0
                 ? RAW_KEYS | (int) (offset >>> 2)
                 : UNCACHED;
@@ -109,6 +130,36 @@ final class UntetherShadow {
             return;
         }
         unsafeSlow(object, hash, key, offset, isRead, isWrite);
+    }
+
+    /** Only the memory of primitive arrays can be copied or filled as a whole. */
+    @Hidden
+    @DontInline
+    static void unsafeRange(Object object, long offset, long bytes, int mode) {
+        int hash = UntetherHeader.existingHash(object);
+        if (hash != 0 && Untether.epoch != 0 && isPrimitiveArray(object)) {
+            unsafeElements(object, hash, offset, bytes, mode);
+        }
+    }
+
+    private static boolean isPrimitiveArray(Object object) {
+        return !(object instanceof Object[]) && object.getClass().isArray();
+    }
+
+    private static void unsafeElements(Object array, int hash, long offset, long bytes, int mode) {
+        char type = UntetherArrays.typeOf(array);
+        long start = offset - UntetherArrays.base(type);
+        int scale = UntetherArrays.scale(type);
+        long to = Math.min((start + bytes + scale - 1) / scale, UntetherArrays.length(array));
+        if (start < 0 || start / scale >= to) {
+            return;
+        }
+        if ((mode & Untether.READS) != 0) {
+            rangeAccess(array, hash, (int) (start / scale), (int) to, false);
+        }
+        if ((mode & Untether.WRITES) != 0) {
+            rangeAccess(array, hash, (int) (start / scale), (int) to, true);
+        }
     }
 
     @Hidden
@@ -125,7 +176,7 @@ final class UntetherShadow {
         if (object.getClass().isArray()) {
             int length = UntetherArrays.length(object);
             if (length > 0) {
-                rangeSlow(object, hash, 0, (length - 1) >>> chunkShift(object), true, false);
+                rangeAccess(object, hash, 0, length, false);
             }
             return;
         }
@@ -139,6 +190,8 @@ final class UntetherShadow {
                     layout.readSlots(shared);
                 }
             }
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
@@ -175,6 +228,8 @@ final class UntetherShadow {
             if (shared != null && offset >= 0) {
                 slotAccess(shared, offset, !isWrite, isWrite);
             }
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
@@ -217,6 +272,8 @@ final class UntetherShadow {
             } else if (!UntetherActors.isInitializing(owner.writer)) {
                 U.putByte(Untether.CONSTANTS + field, (byte) 0);
             }
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
@@ -231,6 +288,8 @@ final class UntetherShadow {
         }
         try {
             slotAccess(staticOwner[field], staticOffset[field], !isWrite, isWrite);
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
@@ -250,6 +309,8 @@ final class UntetherShadow {
                 }
             }
             remember(shared, hash, field, isWrite);
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
@@ -271,6 +332,8 @@ final class UntetherShadow {
                     remember(shared, hash, chunk, isWrite);
                 }
             }
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
@@ -302,6 +365,8 @@ final class UntetherShadow {
                     remember(shared, hash, key, true);
                 }
             }
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
@@ -334,11 +399,11 @@ final class UntetherShadow {
         return CACHE + ((long) ((mixed ^ (mixed >>> 15)) & ((1 << CACHE_BITS) - 1)) << 3);
     }
 
-    private static boolean isCached(int hash, int key, int epoch, boolean isWrite) {
+    static boolean isCached(int hash, int key, int epoch, boolean isWrite) {
         return U.getLong(address(hash, key, isWrite)) == tag(hash, key, epoch, isWrite);
     }
 
-    private static void remember(UntetherObject shared, int hash, int key, boolean isWrite) {
+    static void remember(UntetherObject shared, int hash, int key, boolean isWrite) {
         boolean isExact = shared == null ? !isHashTaken(hash) : !shared.isAmbiguous;
         if (isExact && UntetherActors.ownsEpoch() && !(isWrite && UntetherActors.isThorough)) {
             U.putLong(address(hash, key, isWrite), tag(hash, key, Untether.epoch, isWrite));
@@ -480,8 +545,6 @@ final class UntetherShadow {
                 UntetherLock.resume();
             }
         }
-        // The access is about to do the same; only a class that is at least prepared shows its fields.
-        U.ensureClassInitialized(named);
         if (!UntetherLock.enter()) {
             return false;
         }
@@ -498,23 +561,27 @@ final class UntetherShadow {
                 staticOwner = grown;
             }
             if (declaring == null) {
-                staticOffset[field] = -1;
-                staticOwner[field] = mirror(named, 0);
                 return false;
             }
             UntetherObject owner = mirror(declaring, 0);
             staticOffset[field] = owner.layout.offsetOf(parts[1], parts[2].charAt(0), true);
             staticOwner[field] = owner;
             return staticOffset[field] >= 0;
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         } finally {
             UntetherLock.exit();
         }
+        return false;
     }
 
-    /** JVMS 5.4.3.2: the class itself, its superinterfaces, then its superclass. */
+    /**
+     * JVMS 5.4.3.2: the class itself, its superinterfaces, then its superclass. The one that declares the field is at least
+     * being initialised, as the program has read it; others may not even be prepared, and are not looked at.
+     */
     private static Class<?> declaringClass(Class<?> from, String name, char type) {
         for (Class<?> at = from; at != null; at = at.getSuperclass()) {
-            if (UntetherLayout.of(at).declares(name, type)) {
+            if (UntetherNative.isPrepared(at) && UntetherLayout.of(at).declares(name, type)) {
                 return at;
             }
             for (Class<?> parent : at.getInterfaces()) {
@@ -537,6 +604,13 @@ final class UntetherShadow {
 
     static int chunkShift(Object array) {
         int length = UntetherArrays.length(array);
-        return length <= MOST_CHUNKS ? 0 : 32 - Integer.numberOfLeadingZeros((length - 1) / MOST_CHUNKS);
+        if (UntetherBuffers.isBuffer(array)) {
+            return Math.max(UntetherBuffers.CELL_BITS, shiftFor(length));
+        }
+        return length <= MOST_CHUNKS ? 0 : shiftFor(length);
+    }
+
+    private static int shiftFor(int length) {
+        return 32 - Integer.numberOfLeadingZeros((length - 1) / MOST_CHUNKS);
     }
 }

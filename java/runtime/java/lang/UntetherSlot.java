@@ -1,7 +1,7 @@
 package java.lang;
 
-/** One place that can hold state: a field of a shared object, a static field, or a chunk of an array. */
-final class UntetherSlot {
+/** One place that can hold state: a field of a shared object, a static field, an element or a chunk of an array. */
+class UntetherSlot {
     final UntetherObject owner;
 
     /** The offset of a field, or the number of an array's chunk. */
@@ -51,5 +51,26 @@ final class UntetherSlot {
 
     boolean isReference() {
         return type == 'L' || type == '[';
+    }
+
+    /** Cells of a {@link UntetherChunk} are written, for the first time in a segment or once more. */
+    void wrote(long cells, boolean isFirst) {}
+
+    /** The segment's writer has become the slot's, after {@code before}. */
+    void tookOver(Object object, int before) {}
+
+    /** Whether the value that stands here, and was written again, is that of another test. */
+    boolean isOfAnother(int actor) {
+        return UntetherActors.isUnit(writer) && writer != actor;
+    }
+
+    /** A class run begins to write here. */
+    void noteWriters() {
+        classOldWriter = writer;
+    }
+
+    /** It left everything as it had found it. */
+    void restoreWriters() {
+        writer = classOldWriter;
     }
 }

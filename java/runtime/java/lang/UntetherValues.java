@@ -142,6 +142,33 @@ final class UntetherValues {
         return Math.min(end, UntetherArrays.length(array));
     }
 
+    /** The cells of a chunk that show something else than what was saved. */
+    static long changedCells(Object array, UntetherChunk chunk, Object saved) {
+        byte[] old = (byte[]) saved;
+        int cellBytes = cellBytes(array, chunk);
+        long from = UntetherArrays.base(chunk.type) + (long) chunkStart(array, chunk) * UntetherArrays.scale(chunk.type);
+        long changed = 0;
+        for (int i = 0; i < old.length; i++) {
+            if (old[i] != U.getByte(array, from + i)) {
+                int cell = i / cellBytes;
+                changed |= 1L << cell;
+                i = (cell + 1) * cellBytes - 1;
+            }
+        }
+        return changed;
+    }
+
+    /** A bit for each cell that the chunk has: the last one of an array may be shorter. */
+    static long allCells(Object array, UntetherChunk chunk) {
+        int bytes = (chunkEnd(array, chunk) - chunkStart(array, chunk)) * UntetherArrays.scale(chunk.type);
+        int cellBytes = cellBytes(array, chunk);
+        return -1L >>> UntetherChunk.CELLS - (bytes + cellBytes - 1) / cellBytes;
+    }
+
+    private static int cellBytes(Object array, UntetherChunk chunk) {
+        return UntetherArrays.scale(chunk.type) << UntetherShadow.chunkShift(array) - UntetherBuffers.CELL_BITS;
+    }
+
     private static Object copy(Object array, UntetherSlot slot) {
         int start = chunkStart(array, slot);
         int count = chunkEnd(array, slot) - start;
@@ -183,8 +210,14 @@ final class UntetherValues {
         }
         byte[] old = (byte[]) saved;
         long from = UntetherArrays.base(slot.type) + (long) start * UntetherArrays.scale(slot.type);
-        for (int i = 0; i < old.length; i++) {
-            if (old[i] != U.getByte(array, from + i)) {
+        int at = 0;
+        for (; at + 8 <= old.length; at += 8) {
+            if (U.getLongUnaligned(old, UntetherArrays.base('B') + at) != U.getLongUnaligned(array, from + at)) {
+                return false;
+            }
+        }
+        for (; at < old.length; at++) {
+            if (old[at] != U.getByte(array, from + at)) {
                 return false;
             }
         }
