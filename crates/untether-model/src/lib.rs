@@ -5,6 +5,7 @@ mod content;
 mod detection;
 mod launch;
 mod names;
+mod record;
 mod refinement;
 mod trace;
 mod verdict;
@@ -15,9 +16,10 @@ pub use detection::{
 };
 pub use launch::{Launch, Withheld, WithheldKind};
 pub use names::{class_of, is_jdk, is_test_framework, is_within, method_of, outermost, simple_name};
+pub use record::RefinementRecord;
 pub use refinement::{
-    Cause, Certainty, Channel, Contrast, Cost, Coverage, Finding, Observation, PutBack, Role, Schedule, Share, Trial,
-    Tried, Verdict, World,
+    Cause, Certainty, Channel, Contrast, Cost, Coverage, Finding, Observation, PutBack, Replay, Role, Schedule, Share,
+    Trial, Tried, Verdict, World,
 };
 pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
 pub use verdict::Status;

@@ -176,6 +176,24 @@ impl Finding {
     }
 }
 
+/// A finding whose proof was run again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    pub finding: Finding,
+    /// What came of the schedule to compare with, and of the one that proves it.
+    pub counter: Observation,
+    pub violated: Observation,
+}
+
+impl Replay {
+    /// Whether the outcomes are those that the refinement saw.
+    pub fn is_reproduced(&self) -> bool {
+        let last = |observation: &Observation| observation.verdicts.last().map(|verdict| verdict.status);
+        last(&self.counter) == Some(self.finding.outcome.counter)
+            && last(&self.violated) == Some(self.finding.outcome.violated)
+    }
+}
+
 /// What a refinement cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {

@@ -3,7 +3,9 @@
 mod class_path;
 mod config;
 mod fingerprint;
+mod order;
 
 pub use class_path::{ClassPathError, classes_in_folders, find_test_classes};
 pub use config::{Config, ConfigError, DEFAULTS};
 pub use fingerprint::Fingerprints;
+pub use order::{OrderError, read_order};

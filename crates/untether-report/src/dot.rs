@@ -2,17 +2,19 @@
 
 use std::io::{Result, Write};
 
+use untether_model::{Finding, Role};
+
 use crate::pairs::Pair;
 use crate::run::Run;
 use crate::text::cut_in_the_middle;
 
-/// `more` adds edges of another kind.
+/// Pairs, and findings as edges of another kind.
 pub fn write_graph(
     out: &mut dyn Write,
     run: &Run<'_>,
     pairs: &[Pair],
     with_libraries: bool,
-    more: impl FnOnce(&mut dyn Write) -> Result<()>,
+    findings: &[Finding],
 ) -> Result<()> {
     writeln!(out, "digraph dependencies {{")?;
     writeln!(out, "  rankdir=LR; node [shape=box];")?;
@@ -26,12 +28,20 @@ pub fn write_graph(
         let label = format!("{}{others}", through.unwrap_or_default());
         write_edge(out, &run.full_label(pair.from), &run.full_label(pair.to), &label, "")?;
     }
-    more(out)?;
+    for finding in findings {
+        let relation = match finding.role {
+            Role::Brittle => "setter",
+            Role::Victim => "polluter",
+        };
+        for other in finding.others() {
+            write_edge(out, other, &finding.test, relation, "style=bold")?;
+        }
+    }
     writeln!(out, "}}")
 }
 
 /// `attributes` are those beside the label.
-pub fn write_edge(out: &mut dyn Write, from: &str, to: &str, label: &str, attributes: &str) -> Result<()> {
+fn write_edge(out: &mut dyn Write, from: &str, to: &str, label: &str, attributes: &str) -> Result<()> {
     let separator = if attributes.is_empty() { "" } else { ", " };
     writeln!(out, "  {} -> {} [label={}{separator}{attributes}];", quoted(from), quoted(to), quoted(label))
 }

@@ -135,6 +135,12 @@ pub fn write_json<M: Serialize>(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pai
     writeln!(out)
 }
 
+/// A document that is small enough to be read as it is: indented.
+pub(crate) fn write_document(out: &mut dyn Write, document: &impl Serialize) -> Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document).map_err(Error::from)?;
+    writeln!(out)
+}
+
 /// Things by the order in which they first came.
 struct Numbered<T> {
     items: Vec<T>,

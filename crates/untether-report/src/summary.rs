@@ -7,6 +7,7 @@ use untether_model::{DependencyKind, OutcomeStatus};
 
 use crate::pairs::Query;
 use crate::run::{Party, Run};
+use crate::style;
 use crate::table::parties;
 use crate::text::count;
 
@@ -47,7 +48,10 @@ impl Summary {
 
     /// `prefix` starts every line.
     pub fn write(&self, out: &mut dyn Write, prefix: &str) -> Result<()> {
-        let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => format!(", {}", style::bad(format_args!("{failed} failed"))),
+        };
         let jvms = count(self.jvms, "JVM", "JVMs");
         writeln!(out, "{prefix}watched {} in {jvms}{failed}", count(self.tests, "test", "tests"))?;
         if self.own_pairs > 0 {

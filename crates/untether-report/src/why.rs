@@ -1,10 +1,12 @@
 //! `why`: through what one test depends on another, the most telling resource with both stacks.
 
+use std::collections::HashSet;
 use std::io::{Result, Write};
 
-use untether_model::DependencyKind;
+use untether_model::{DependencyKind, class_of};
 
-use crate::pairs::{Channel, Pair};
+use crate::naming::Meant;
+use crate::pairs::{Channel, Pair, Query};
 use crate::run::Run;
 use crate::stack::{place, write_stack};
 use crate::table::label_words;
@@ -19,6 +21,46 @@ pub struct WhyOptions {
 /// Resources and pairs that get a line of their own.
 const MOST: usize = 15;
 const WIDTH: usize = 100;
+
+const KINDS: [DependencyKind; 3] = [DependencyKind::Data, DependencyKind::Anti, DependencyKind::Candidate];
+
+/// In what the second read something of the first, or would have.
+pub fn pairs_between(run: &Run<'_>, writer: &Meant<'_>, reader: &Meant<'_>) -> Vec<Pair> {
+    let mut pairs = run.pairs(&Query { kinds: &KINDS, is_class_level: false, one: Some(writer), other: Some(reader) });
+    pairs.retain(|pair| {
+        let (of_writer, of_reader) = pair.writer_and_reader();
+        run.is_meant(of_writer, writer) && run.is_meant(of_reader, reader)
+    });
+    // A candidate that was really observed is shown once.
+    let is_observed = |pair: &&Pair| pair.kind == DependencyKind::Data;
+    let observed: HashSet<(u32, u32)> = pairs.iter().filter(is_observed).map(|pair| (pair.from, pair.to)).collect();
+    pairs.retain(|pair| pair.kind != DependencyKind::Candidate || !observed.contains(&(pair.from, pair.to)));
+    pairs
+}
+
+/// That there is nothing between the two, and where there is something.
+pub fn write_nothing_between(out: &mut dyn Write, run: &Run<'_>, writer: &Meant<'_>, reader: &Meant<'_>) -> Result<()> {
+    writeln!(out, "{} left nothing behind that {} read", writer.label, reader.label)?;
+    if let Some((other_writer, other_reader)) = others(run, writer, reader) {
+        writeln!(out, "but see: untether why '{other_writer}' '{other_reader}'")?;
+    }
+    Ok(())
+}
+
+/// Two names that are near and have something between them: fixtures are named by their class, or it is the other way round.
+fn others<'m>(run: &Run<'_>, writer: &'m Meant<'_>, reader: &'m Meant<'_>) -> Option<(&'m str, &'m str)> {
+    let (writer, reader) = (writer.label.as_str(), reader.label.as_str());
+    let near = [
+        (class_of(writer), reader),
+        (writer, class_of(reader)),
+        (class_of(writer), class_of(reader)),
+        (reader, writer),
+    ];
+    near.into_iter().filter(|names| *names != (writer, reader)).find(|(other_writer, other_reader)| {
+        let found = run.find(other_writer, None).and_then(|writer| Ok((writer, run.find(other_reader, None)?)));
+        found.is_ok_and(|(writer, reader)| !pairs_between(run, &writer, &reader).is_empty())
+    })
+}
 
 /// The pairs between two tests or classes: the first in full, others in a line each.
 pub fn write_why(out: &mut dyn Write, run: &Run<'_>, pairs: &[Pair], options: WhyOptions) -> Result<()> {

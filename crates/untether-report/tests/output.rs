@@ -150,7 +150,7 @@ fn deps_between_classes_and_as_a_graph() {
     let query = Query { kinds: DATA, is_class_level: true, one: None, other: None };
     let options = TableOptions { is_class_level: true, with_libraries: false, is_complete: false };
     insta::assert_snapshot!("deps_class_level", text(|out| write_table(out, &run, &run.pairs(&query), options)));
-    insta::assert_snapshot!("deps_dot", text(|out| write_graph(out, &run, &data(&run), false, |_| Ok(()))));
+    insta::assert_snapshot!("deps_dot", text(|out| write_graph(out, &run, &data(&run), false, &[])));
 }
 
 #[test]

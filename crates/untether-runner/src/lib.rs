@@ -26,5 +26,5 @@ pub use results::{ResultEvent, ResultReader, TestEnd};
 pub use schedule::{Execution, Executor, Limits};
 pub use stop::{listen_for_signals, stop_signal};
 pub use trials::Trials;
-pub use watch::{Launcher, Output, WatchRequest, Watched, Watching, agent_library, watch};
+pub use watch::{Launcher, Output, WatchEvent, WatchRequest, Watched, Watching, agent_library, watch};
 pub use worker::{WorkerRequest, find_java, worker_command};

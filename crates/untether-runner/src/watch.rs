@@ -60,6 +60,17 @@ pub enum Output {
     Error(Vec<u8>),
 }
 
+/// What happens while a command runs.
+#[derive(Debug, Clone, Copy)]
+pub enum WatchEvent<'e> {
+    /// What the command printed, where it is captured.
+    Output(&'e [Output]),
+    /// How far it is; several times a second.
+    Progress(&'e Progress),
+    /// It runs no more.
+    Ended,
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub struct Watched {
@@ -81,8 +92,8 @@ pub fn agent_library() -> Result<PathBuf, RunnerError> {
     if path.exists() { Ok(path) } else { Err(RunnerError::NoAgent { path }) }
 }
 
-/// Runs the command to its end. `observe` is called several times a second.
-pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Output])) -> Result<Watched, RunnerError> {
+/// Runs the command to its end.
+pub fn watch(request: WatchRequest<'_>, mut emit: impl FnMut(WatchEvent<'_>)) -> Result<Watched, RunnerError> {
     let agent = agent_library()?;
     let options_path = write_options(request.config, request.directory, request.watching)?;
     let cannot_write = |source| RunnerError::CannotWrite { path: request.directory.to_path_buf(), source };
@@ -112,7 +123,10 @@ pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Out
             None => output.try_iter().collect(),
         };
         gathered.poll(request.directory)?;
-        observe(gathered.progress(), &lines);
+        if !lines.is_empty() {
+            emit(WatchEvent::Output(&lines));
+        }
+        emit(WatchEvent::Progress(gathered.progress()));
         if let Some(status) = ended {
             break status;
         }
@@ -124,7 +138,8 @@ pub fn watch(request: WatchRequest<'_>, mut observe: impl FnMut(&Progress, &[Out
         thread::sleep(POLL);
     };
     gathered.poll(request.directory)?;
-    observe(gathered.progress(), &[]);
+    emit(WatchEvent::Progress(gathered.progress()));
+    emit(WatchEvent::Ended);
     let signal = stop_signal().filter(|_| !has_timed_out);
     if !has_timed_out && signal.is_none() {
         lifeline.release().map_err(cannot_write)?;

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 
 pub use error::StoreError;
 pub use read::{RunSummary, StoredRun};
-pub use refinement::StoredRefinement;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use write::NewRun;
 

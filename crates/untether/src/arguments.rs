@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use untether_analysis::refine::Strategy;
+use untether_engine::Strategy;
 
 /// Frees the tests of a Java suite from each other.
 ///
@@ -69,7 +69,7 @@ pub(crate) fn explain(error: clap::Error) -> ! {
         let ours: String = ours.iter().map(|option| format!("{option} ")).collect();
         anstream::eprintln!(
             "untether: {} the command that runs the tests comes after '--': untether detect {ours}-- {}",
-            crate::style::bad("error:"),
+            untether_report::style::bad("error:"),
             command.join(" ")
         );
         std::process::exit(2);

@@ -7,20 +7,17 @@ mod deps;
 mod detect;
 mod doctor;
 mod error;
-mod findings;
-mod jvms;
+mod output;
 mod place;
 mod progress;
 mod refine;
 mod replay;
-mod scratch;
-mod style;
-mod view;
 mod why;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
+use untether_report::style;
 
 use crate::arguments::{Arguments, Command};
 

@@ -5,12 +5,9 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use untether_analysis::refine::Phase;
+use untether_engine::{Output, Phase, Progress, RefineEvent, WatchEvent};
 use untether_model::Finding;
-use untether_runner::{Output, Progress};
-
-use crate::findings::sentence;
-use crate::view::count;
+use untether_report::{count, finding_sentence};
 
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -51,11 +48,19 @@ impl Display {
         self.bar.is_some()
     }
 
-    pub(crate) fn update(&mut self, progress: &Progress, output: &[Output]) {
+    pub(crate) fn handle(&mut self, event: WatchEvent<'_>) {
+        match event {
+            WatchEvent::Output(output) => match &self.bar {
+                Some(bar) => bar.suspend(|| write(output)),
+                None => write(output),
+            },
+            WatchEvent::Progress(progress) => self.show(progress),
+            WatchEvent::Ended => self.finish(),
+        }
+    }
+
+    fn show(&mut self, progress: &Progress) {
         if let Some(bar) = &self.bar {
-            if !output.is_empty() {
-                bar.suspend(|| write(output));
-            }
             bar.set_message(text(progress));
         } else if !self.is_quiet
             && self.last_plain.elapsed() >= PLAIN_INTERVAL
@@ -67,8 +72,9 @@ impl Display {
         }
     }
 
-    pub(crate) fn finish(self) {
-        if let Some(bar) = self.bar {
+    /// Whatever is printed after it stands where the live line was.
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
@@ -82,7 +88,6 @@ pub(crate) struct RefineDisplay {
     last_plain: Instant,
     executions: usize,
     schedules: usize,
-    known: usize,
     /// Tests that were found to depend on the order.
     found: BTreeSet<String>,
     phase: Phase,
@@ -103,7 +108,6 @@ impl RefineDisplay {
             last_plain: now,
             executions: 0,
             schedules: 0,
-            known: 0,
             found: BTreeSet::new(),
             phase: Phase::Reference,
             pace: None,
@@ -112,7 +116,16 @@ impl RefineDisplay {
         }
     }
 
-    pub(crate) fn phase(&mut self, phase: Phase) {
+    pub(crate) fn handle(&mut self, event: RefineEvent<'_>) {
+        match event {
+            RefineEvent::Phase(phase) => self.enter(phase),
+            RefineEvent::Known { schedules } => self.schedules += schedules,
+            RefineEvent::Ran { tests } => self.count(tests),
+            RefineEvent::Found(finding) => self.announce(finding),
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         if let Phase::Searching { left } = phase {
             self.goal = self.schedules + left;
@@ -121,7 +134,7 @@ impl RefineDisplay {
         self.show();
     }
 
-    pub(crate) fn ran(&mut self, tests: usize) {
+    fn count(&mut self, tests: usize) {
         self.executions += tests;
         self.schedules += 1;
         if matches!(self.phase, Phase::Searching { .. }) {
@@ -164,25 +177,15 @@ impl RefineDisplay {
     }
 
     /// A test whose outcome depends on the order, as soon as that is proved.
-    pub(crate) fn found(&mut self, finding: &Finding) {
+    fn announce(&mut self, finding: &Finding) {
         self.found.insert(finding.test.clone());
-        let text = format!("untether: found: {}", sentence(finding));
+        let text = format!("untether: found: {}", finding_sentence(finding));
         match &self.bar {
             Some(bar) => bar.println(text),
             None if !self.is_quiet => eprintln!("{text}"),
             None => {}
         }
         self.show();
-    }
-
-    /// So many schedules had been run by an earlier refinement.
-    pub(crate) fn knew(&mut self, schedules: usize) {
-        self.known += schedules;
-        self.schedules += schedules;
-    }
-
-    pub(crate) fn known(&self) -> usize {
-        self.known
     }
 
     pub(crate) fn finish(&mut self) {

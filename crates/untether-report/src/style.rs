@@ -16,24 +16,24 @@ fn styled(style: Style, text: impl Display) -> String {
 }
 
 /// What a block is about.
-pub(crate) fn heading(text: impl Display) -> String {
+pub fn heading(text: impl Display) -> String {
     styled(HEADING, text)
 }
 
-pub(crate) fn good(text: impl Display) -> String {
+pub fn good(text: impl Display) -> String {
     styled(GOOD, text)
 }
 
 /// Something to be aware of.
-pub(crate) fn doubtful(text: impl Display) -> String {
+pub fn doubtful(text: impl Display) -> String {
     styled(DOUBTFUL, text)
 }
 
-pub(crate) fn bad(text: impl Display) -> String {
+pub fn bad(text: impl Display) -> String {
     styled(BAD, text)
 }
 
 /// Something that most readers pass over.
-pub(crate) fn aside(text: impl Display) -> String {
+pub fn aside(text: impl Display) -> String {
     styled(ASIDE, text)
 }

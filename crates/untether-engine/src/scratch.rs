@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use untether_runner::put_back_set_aside;
 
-use crate::error::Error;
+use crate::error::EngineError;
 
 /// A folder for one run's files, removed when the run is over.
 pub(crate) struct Scratch {
@@ -15,7 +15,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    pub(crate) fn create(store: &Path) -> Result<Self, Error> {
+    pub(crate) fn create(store: &Path) -> Result<Self, EngineError> {
         remove_stale(store);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
         let name = format!("run-{}-{nanos}", std::process::id());
@@ -24,13 +24,17 @@ impl Scratch {
         // A store that can only be read is no place for files.
         if make(&path).is_err() {
             path = std::env::temp_dir().join(format!("untether-{name}"));
-            make(&path).map_err(|error| Error::Failed(format!("cannot create {}: {error}", path.display())))?;
+            make(&path).map_err(|source| EngineError::CannotCreate { path: path.clone(), source })?;
         }
-        let failed = |error: std::io::Error| Error::Failed(format!("cannot create {}: {error}", path.display()));
         // Test JVMs have working folders of their own.
-        let path = path.canonicalize().map_err(failed)?;
+        let path = path.canonicalize().map_err(|source| EngineError::CannotCreate { path, source })?;
         Ok(Scratch { path })
     }
+}
+
+/// Makes a folder, with those around it.
+pub(crate) fn make_folder(path: &Path) -> Result<(), EngineError> {
+    std::fs::create_dir_all(path).map_err(|source| EngineError::CannotCreate { path: path.to_path_buf(), source })
 }
 
 /// Removes the folders of runs whose process is gone: they were killed.

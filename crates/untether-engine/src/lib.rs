@@ -1,0 +1,23 @@
+//! What the commands do: a request goes in, project, JVMs, analysis and store are brought together, and what came of it
+//! goes out. Whoever waits is told by events.
+//!
+//! Nothing here prints, and nothing decides what is searched for next or what follows: that is analysis.
+
+mod clock;
+mod detect;
+mod doctor;
+mod error;
+mod latest;
+mod own;
+mod refine;
+mod replay;
+mod scratch;
+
+pub use detect::{ClassPathTests, DetectRequest, Detected, Ending, Tests, Unseen, detect};
+pub use doctor::examine;
+pub use error::EngineError;
+pub use latest::latest_refinement;
+pub use refine::{RefineEvent, RefineRequest, Refined, refine};
+pub use replay::{ReplayRequest, replay};
+pub use untether_analysis::refine::{Phase, Strategy};
+pub use untether_runner::{Output, Progress, WatchEvent};
