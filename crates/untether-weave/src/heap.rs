@@ -472,7 +472,8 @@ impl Pass<'_, '_, '_, '_> {
         let homes = self.homes(&parameters)?;
         let mut bytes = Vec::new();
         spill(&mut bytes, &homes);
-        let ends: &[(usize, u8)] = if is_copy { &[(0, probe::READS), (2, probe::WRITES)] } else { &[(0, probe::WRITES)] };
+        let ends: &[(usize, u8)] =
+            if is_copy { &[(0, probe::READS), (2, probe::WRITES)] } else { &[(0, probe::WRITES)] };
         for &(object, mode) in ends {
             reload(&mut bytes, &homes[object..object + 2]);
             reload(&mut bytes, &homes[length..=length]);
