@@ -8,8 +8,8 @@ import jdk.internal.vm.annotation.Hidden;
  * The probes that woven code calls: each answers in a load or two that nothing has to be recorded, or
  * hands over to {@link UntetherShadow}.
  *
- * <p>Each is at most 35 bytes long, which the compilers inline wherever it pays; what it calls is not
- * inlined, so that woven methods grow little.
+ * <p>Each is short, those of fields and elements at most 35 bytes, which the compilers inline wherever it pays; what it
+ * calls is not inlined, so that woven methods grow little.
  *
  * <p>Woven classes of java.base call this before the VM is initialised, so nothing here may allocate,
  * throw or touch another class until {@link #epoch} leaves 0. The names and descriptors are mirrored in
