@@ -162,6 +162,11 @@ impl Oracle for Model<'_> {
             .collect())
     }
 
+    fn trials_at_once(&self) -> usize {
+        // Few, so that searches are made of several parts.
+        7
+    }
+
     fn jvms_spent(&self) -> usize {
         0
     }

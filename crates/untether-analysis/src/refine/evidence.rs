@@ -186,8 +186,11 @@ impl<'d> Evidence<'d> {
 
     /// Those that write something near: the project's own, or what it sets in the JDK.
     pub(crate) fn near_writers_of(&self, reader: Test) -> BTreeSet<Test> {
-        let is_near = |resource: &usize| self.remoteness(&self.detection.resources[*resource].field) <= NEAR;
-        self.writers_where(reader, |group| group.resources.iter().any(is_near))
+        self.writers_where(reader, |group| self.is_near(group))
+    }
+
+    fn is_near(&self, group: &Group) -> bool {
+        group.resources.iter().any(|&resource| self.remoteness(&self.detection.resources[resource].field) <= NEAR)
     }
 
     /// Whether it is the project's own state.
@@ -258,24 +261,30 @@ impl<'d> Evidence<'d> {
         pairs.into_iter().filter(|(writer, reader)| writer != reader).collect()
     }
 
-    /// For each test that writes, the targets that read what it writes; likely pairs in the first list, then those
-    /// that meet in state which is filled lazily or put back.
-    pub(crate) fn candidate_pairs(&self, targets: &BTreeSet<Test>) -> [Vec<(Test, Test)>; 2] {
+    /// For each test that writes, the targets that read what it writes: first those that meet in the project's own state or in
+    /// what it sets in the JDK, then other likely pairs, then those that meet in state which is filled lazily or put back.
+    pub(crate) fn candidate_pairs(&self, targets: &BTreeSet<Test>) -> [Vec<(Test, Test)>; 3] {
         let count = self.tests.len();
         let mut seen = vec![false; count * count];
-        let mut lists = [Vec::new(), Vec::new()];
-        for is_unlikely in [false, true] {
-            for group in self.groups.iter().filter(|group| (group.is_lazy || group.is_class_local) == is_unlikely) {
+        let mut lists = [Vec::new(), Vec::new(), Vec::new()];
+        let rank = |group: &Group| match group.is_lazy || group.is_class_local {
+            false if self.is_near(group) => 0,
+            false => 1,
+            true => 2,
+        };
+        let ranks: Vec<usize> = self.groups.iter().map(rank).collect();
+        for (number, list) in lists.iter_mut().enumerate() {
+            for (group, _) in self.groups.iter().zip(&ranks).filter(|(_, rank)| **rank == number) {
                 for &writer in &group.writers {
                     for &reader in group.readers.intersection(targets).filter(|&&reader| reader != writer) {
                         if !std::mem::replace(&mut seen[writer * count + reader], true) {
-                            lists[usize::from(is_unlikely)].push((writer, reader));
+                            list.push((writer, reader));
                         }
                     }
                 }
             }
+            list.sort_unstable();
         }
-        lists.iter_mut().for_each(|list| list.sort_unstable());
         lists
     }
 

@@ -35,7 +35,14 @@ impl Session<'_, '_> {
         let from = from.min(self.findings.len());
         self.find_cleaners(from)?;
         self.completed = self.findings.len();
+        self.proved = self.completed;
         Ok(())
+    }
+
+    /// The causes of what was found since the last time: of all that can be known of it, what helps most.
+    pub(crate) fn prove_new_causes(&mut self) -> Result<(), Stopped> {
+        let from = std::mem::replace(&mut self.proved, self.findings.len());
+        self.prove_causes(from)
     }
 
     /// What happens to a test through the same fields is one finding, whoever is to blame.

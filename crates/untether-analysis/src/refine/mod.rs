@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub use causes::arrange;
 pub use evidence::Evidence;
 pub use incremental::{Fingerprinted, differing};
+pub use pairs::BLOCK;
 pub use strategy::Strategy;
 use untether_model::{Coverage, Finding, Observation, Schedule, Status, Trial, Tried, Verdict, World};
 
@@ -39,6 +40,9 @@ pub trait Oracle {
 
     /// Whether more pairs may be tried: a suite may have millions.
     fn has_room(&self) -> bool;
+
+    /// How many trials are to be asked for at once: after them, what they showed is explained.
+    fn trials_at_once(&self) -> usize;
 
     /// JVMs that were started so far; those do not count that the user's own limit is for.
     fn jvms_spent(&self) -> usize;
@@ -156,6 +160,8 @@ pub(crate) struct Session<'s, 'd> {
     timed_out: BTreeSet<Test>,
     pub(crate) unconfirmed: BTreeSet<Test>,
     pub(crate) findings: Vec<Finding>,
+    /// Of so many of them the cause was looked for.
+    pub(crate) proved: usize,
     /// So many of them are understood as well as they can be.
     pub(crate) completed: usize,
     pub(crate) coverage: Coverage,
@@ -188,6 +194,7 @@ impl<'s, 'd> Session<'s, 'd> {
             timed_out: BTreeSet::new(),
             unconfirmed: BTreeSet::new(),
             findings: Vec::new(),
+            proved: 0,
             completed: 0,
             coverage: Coverage::default(),
             alone: HashMap::new(),
@@ -222,6 +229,7 @@ impl<'s, 'd> Session<'s, 'd> {
             return self.search_listed(targets);
         }
         self.search_fresh(guided::Rounds::First, targets)?;
+        self.prove_new_causes()?;
         self.search_pairs(targets)?;
         // What comes now costs JVMs, and finds little: before the time is over, what was found is understood.
         self.complete()?;

@@ -11,8 +11,8 @@ use crate::refine::diagnose::status_of;
 use crate::refine::evidence::Test;
 use crate::refine::{Phase, Session, Stopped, Suspect};
 
-/// Trials that are asked for at once: after them, what they showed is explained.
-const AT_ONCE: usize = 4000;
+/// Pairs with the same first test that are tried, and remembered, together.
+pub const BLOCK: usize = 60;
 
 /// Suites of up to so many pairs are tried pair by pair; of larger ones, one pair of tests for each pair of classes.
 const MOST_PAIRS: usize = 40_000;
@@ -28,14 +28,22 @@ impl Session<'_, '_> {
             let can_run = |test| session.can_run(test) && session.reference[test] != Status::Missing;
             list.into_iter().filter(|&(first, second)| can_run(first) && can_run(second)).collect()
         };
-        let [likely, unlikely] = evidence.candidate_pairs(targets).map(|list| runnable(list, self));
-        self.coverage.candidates.all = likely.len() + unlikely.len();
-        self.try_alone(targets.iter().copied().filter(|&test| self.can_run(test)).collect())?;
-        self.check_alone(targets)?;
-        self.suspect_alone(targets)?;
-        for list in [likely, unlikely] {
+        let candidates = evidence.candidate_pairs(targets).map(|list| runnable(list, self));
+        self.coverage.candidates.all = candidates.iter().map(Vec::len).sum();
+        let is_able = |session: &Self, test: &Test| session.can_run(*test);
+        for (stage, list) in candidates.into_iter().enumerate() {
+            // Who reads the project's own state comes first: where trials are slow, the others may have to wait.
+            let readers: BTreeSet<Test> = match stage {
+                0 => list.iter().map(|&(_, reader)| reader).collect(),
+                _ => targets.iter().copied().filter(|test| is_able(self, test)).collect(),
+            };
+            self.try_alone(readers.clone())?;
+            self.check_alone(&readers)?;
+            self.suspect_alone(&readers)?;
             let share = self.cover_pairs(list)?;
             self.coverage.candidates.tried += share;
+            // The time may be over before all is tried.
+            self.prove_new_causes()?;
         }
         let all = runnable(self.all_pairs(targets).collect(), self);
         if all.len() <= MOST_PAIRS {
@@ -147,15 +155,14 @@ impl Session<'_, '_> {
     }
 
     /// Tries the pairs that have not been and explains what they show; how many are known then.
-    fn cover_pairs(&mut self, pairs: Vec<(Test, Test)>) -> Result<usize, Stopped> {
+    fn cover_pairs(&mut self, mut pairs: Vec<(Test, Test)>) -> Result<usize, Stopped> {
         let mut known = 0;
-        let mut left = pairs.len();
-        for some in pairs.chunks(AT_ONCE) {
-            if !self.oracle.has_room() {
-                break;
-            }
-            self.progress(Phase::Pairs { left });
-            left -= some.len();
+        self.arrange_pairs(&mut pairs);
+        let mut rest = &pairs[..];
+        while !rest.is_empty() && self.oracle.has_room() {
+            self.progress(Phase::Pairs { left: rest.len() });
+            let some = some_blocks(rest, self.oracle.trials_at_once());
+            rest = &rest[some.len()..];
             self.try_pairs(some.to_vec())?;
             known += some.iter().filter(|pair| self.pairs.contains_key(pair)).count();
             let mut suspects: BTreeMap<Test, Vec<Suspect>> = BTreeMap::new();
@@ -187,11 +194,15 @@ impl Session<'_, '_> {
         self.explain(new)
     }
 
+    /// The same first tests stand together, and so do the classes of the second ones.
+    fn arrange_pairs(&self, pairs: &mut [(Test, Test)]) {
+        pairs.sort_by_key(|&(first, second)| (first, self.evidence.class(second), second));
+    }
+
     /// What the second of each pair comes to; remembered.
     pub(crate) fn try_pairs(&mut self, mut pairs: Vec<(Test, Test)>) -> Result<(), Stopped> {
         pairs.retain(|pair| !self.pairs.contains_key(pair));
-        // The same first tests stand together, and so do the classes of the second ones.
-        pairs.sort_by_key(|&(first, second)| (first, self.evidence.class(second), second));
+        self.arrange_pairs(&mut pairs);
         let trials: Vec<Trial> = pairs.iter().map(|&(first, second)| self.trial(&[first], second)).collect();
         let tried = self.try_all(&trials)?;
         for (pair, tried) in pairs.into_iter().zip(tried) {
@@ -201,4 +212,17 @@ impl Session<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// The first of the pairs, as many as are wanted, but whole blocks: wherever one refinement stops, the next one asks for the
+/// same ones together.
+fn some_blocks(pairs: &[(Test, Test)], wanted: usize) -> &[(Test, Test)] {
+    let mut end = 0;
+    for block in pairs.chunk_by(|a, b| a.0 == b.0).flat_map(|group| group.chunks(BLOCK)) {
+        if end > 0 && end + block.len() > wanted {
+            break;
+        }
+        end += block.len();
+    }
+    &pairs[..end]
 }

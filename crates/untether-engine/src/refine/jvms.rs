@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
-use untether_analysis::refine::{Oracle, Phase, Stopped};
+use untether_analysis::refine::{BLOCK, Oracle, Phase, Stopped};
 use untether_model::{Cost, Finding, Observation, Schedule, Status, Trial, Tried};
 use untether_runner::{Execution, Executor};
 use untether_store::Store;
@@ -16,6 +17,14 @@ use crate::refine::memo::Memo;
 /// Executions of trials after which no more pairs are tried by one refinement that has no budget; the next goes on.
 const MOST_TRIED: usize = 200_000;
 
+/// The same for the time that they took.
+const LONGEST_TRIED: Duration = Duration::from_secs(20 * 60);
+
+/// How long the trials that are asked for at once should take, the fewest of them for each JVM, and the most in all.
+const AT_ONCE: Duration = Duration::from_secs(30);
+const FEWEST_AT_ONCE: usize = 60;
+const MOST_AT_ONCE: usize = 4000;
+
 /// Runs schedules in worker JVMs and remembers what they came to.
 pub(super) struct Jvms<'j> {
     executor: Executor,
@@ -25,8 +34,9 @@ pub(super) struct Jvms<'j> {
     /// Whether the user set a limit to all of it.
     has_budget: bool,
     emit: &'j mut Emit<'j>,
-    /// Executions of trials.
+    /// Executions of trials, and how long they took.
     tried: usize,
+    tried_for: Duration,
     spent: Spent,
 }
 
@@ -51,7 +61,7 @@ impl<'j> Jvms<'j> {
         has_budget: bool,
         emit: &'j mut Emit<'j>,
     ) -> Self {
-        Jvms { executor, store, memo, jobs, has_budget, emit, tried: 0, spent: Spent::default() }
+        Jvms { executor, store, memo, jobs, has_budget, emit, tried: 0, tried_for: Duration::ZERO, spent: Spent::default() }
     }
 
     pub(super) fn into_spent(self) -> Spent {
@@ -114,7 +124,7 @@ impl Oracle for Jvms<'_> {
         let failed = |message: String| Stopped::Failed(message);
         let mut found: Vec<Option<Tried>> = vec![None; trials.len()];
         // Those with the same tests first are remembered together: there may be tens of thousands.
-        let groups: Vec<&[Trial]> = trials.chunk_by(|a, b| a.before == b.before).collect();
+        let groups = trials.chunk_by(|a, b| a.before == b.before).flat_map(|group| group.chunks(BLOCK));
         let mut todo: Vec<(String, Range<usize>)> = Vec::new();
         let mut start = 0;
         for group in groups {
@@ -132,6 +142,7 @@ impl Oracle for Jvms<'_> {
         if list.is_empty() {
             return Ok(found);
         }
+        let started = Instant::now();
         let tried = match self.executor.try_all(&list, self.jobs) {
             Ok(Execution::Ended(tried)) => tried,
             Ok(Execution::OutOfTime) => return Err(Stopped::OutOfTime),
@@ -139,6 +150,7 @@ impl Oracle for Jvms<'_> {
         };
         (self.emit)(RefineEvent::Ran { tests: tried.executions });
         self.tried += tried.executions;
+        self.tried_for += started.elapsed();
         self.spent.cost.executions += tried.executions;
         self.spent.cost.jvm_starts += tried.jvms;
         if let Some(obstacle) = tried.obstacle {
@@ -158,7 +170,16 @@ impl Oracle for Jvms<'_> {
     }
 
     fn has_room(&self) -> bool {
-        self.has_budget || self.tried < MOST_TRIED
+        self.has_budget || self.tried < MOST_TRIED && self.tried_for < LONGEST_TRIED
+    }
+
+    fn trials_at_once(&self) -> usize {
+        let fewest = FEWEST_AT_ONCE * self.jobs;
+        if self.tried == 0 {
+            return fewest;
+        }
+        let in_time = self.tried as f64 * AT_ONCE.as_secs_f64() / self.tried_for.as_secs_f64().max(0.001);
+        (in_time as usize).clamp(fewest, MOST_AT_ONCE.max(fewest))
     }
 
     fn jvms_spent(&self) -> usize {
