@@ -15,15 +15,23 @@ fn lines(output: &std::process::Output) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// What the program prints by itself, and with the agent.
-fn plain_and_watched(name: &str, sources: &[&str], libraries: &str, main: &str) {
+/// What the program prints by itself, and with the agent, which must have seen `sight`.
+fn plain_and_watched(name: &str, sources: &[&str], libraries: &str, main: &str, sight: &str) {
     for home in jdks() {
         let classes = scratch(&format!("{name}-{}", feature_version(&home)));
         let sources: Vec<_> = sources.iter().map(|source| repository().join("java/checks").join(source)).collect();
         compile(&home, libraries, &sources, &classes);
         let traces = scratch(&format!("{name}-traces"));
         let options = traces.join("options");
-        std::fs::write(&options, format!("untether agent options 1\ntrace_directory={}\n", traces.display())).unwrap();
+        let rules = untether_project::Config::default();
+        let agent_options = untether_wire::AgentOptions {
+            trace_directory: traces.clone(),
+            ignore: rules.ignore.clone(),
+            opaque: rules.opaque.clone(),
+            immutable: rules.immutable.clone(),
+            ..Default::default()
+        };
+        std::fs::write(&options, agent_options.to_text()).unwrap();
         let run = |extra: &[(&str, &Path)]| {
             let mut command = Command::new(home.join("bin/java"));
             command.arg("-cp").arg(format!("{}:{libraries}", classes.display())).arg(main).env_remove("LD_PRELOAD");
@@ -42,24 +50,26 @@ fn plain_and_watched(name: &str, sources: &[&str], libraries: &str, main: &str) 
             ("UNTETHER_PRELOAD_BEFORE", Path::new("")),
         ]);
         assert_eq!(lines(&plain), lines(&watched), "on {}", home.display());
-        let was_watched = std::fs::read_dir(&traces)
-            .unwrap()
-            .flatten()
-            .any(|entry| entry.path().extension().is_some_and(|e| e == "trace"));
-        assert!(was_watched, "the agent was not in the JVM");
+        let has_seen = |path: &Path| {
+            let trace = std::fs::read(path).unwrap();
+            trace.windows(sight.len()).any(|window| window == sight.as_bytes())
+        };
+        let mut entries = std::fs::read_dir(&traces).unwrap().flatten().map(|entry| entry.path());
+        let was_watched = entries.any(|path| path.extension().is_some_and(|e| e == "trace") && has_seen(&path));
+        assert!(was_watched, "the agent was not at work in the JVM");
         std::fs::remove_dir_all(&traces).unwrap();
     }
 }
 
 #[test]
 fn a_program_prints_the_same_with_and_without_the_agent() {
-    plain_and_watched("visible", &["Visible.java"], ".", "Visible");
+    plain_and_watched("visible", &["Visible.java"], ".", "Visible", "Visible");
 }
 
 #[test]
 fn a_test_prints_the_same_while_its_accesses_are_recorded() {
     let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
-    plain_and_watched("visible-test", &["Visible.java", "VisibleTest.java"], &libraries, "VisibleTest");
+    plain_and_watched("visible-test", &["Visible.java", "VisibleTest.java"], &libraries, "VisibleTest", "VisibleTest#looks");
 }
 
 #[test]
