@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use jvmti_bindings::sys::jni::{JNIEnv, JavaVM, jclass, jint, jobject, jthread};
 use jvmti_bindings::sys::jvmti::{self, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
-use untether_weave::{ProbeSets, Weaver, boundary};
-use untether_wire::{AgentOptions, Frame, Secrets};
+use untether_weave::{Accesses, Families, Weaver, boundary};
+use untether_wire::{AgentOptions, Frame, Probes, Secrets};
 
 use crate::agent::{self, Agent, lock};
 use crate::guard::guarded;
@@ -270,8 +270,9 @@ fn weave(agent: &Agent, jni: *mut JNIEnv, loader: jobject, bytes: &[u8]) -> Opti
         constants: (agent.tables + CONSTANTS_OFFSET) as *mut u8,
         ignore: &agent.options.ignore,
     };
-    let mut weaver =
-        Weaver { sets: ProbeSets { heap: true, boundaries: true }, resolver: &agent.shapes, numbering: &mut numbering };
+    let heap = Some(Accesses { reads: agent.options.probes == Probes::All, writes: true });
+    let families = Families { heap, boundaries: true };
+    let mut weaver = Weaver { families, resolver: &agent.shapes, numbering: &mut numbering };
     let woven = weaver.weave(bytes);
     if !woven.refusals.is_empty() {
         let class = untether_classfile::ClassFile::parse(bytes)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use untether_model::Trace;
 use untether_project::Config;
-use untether_wire::AgentOptions;
+use untether_wire::{AgentOptions, Probes};
 
 use crate::command::JvmCommand;
 use crate::error::RunnerError;
@@ -174,6 +174,7 @@ pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watchin
         opaque: config.opaque.clone(),
         immutable: config.immutable.clone(),
         secrets: config.secrets.clone(),
+        probes: Probes::All,
         is_thorough: watching == Watching::Thoroughly,
     };
     let path = directory.join("agent-options");

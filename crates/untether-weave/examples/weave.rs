@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use untether_weave::{ClassShape, Numbering, ProbeSets, Resolver, Weaver};
+use untether_weave::{Accesses, ClassShape, Families, Numbering, Resolver, Weaver};
 
 struct Nothing;
 
@@ -44,8 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let bytes = std::fs::read(from)?;
     let mut numbering = Counting::default();
-    let mut weaver =
-        Weaver { sets: ProbeSets { heap: true, boundaries: true }, resolver: &Nothing, numbering: &mut numbering };
+    let families = Families { heap: Some(Accesses { reads: true, writes: true }), boundaries: true };
+    let mut weaver = Weaver { families, resolver: &Nothing, numbering: &mut numbering };
     let woven = weaver.weave(&bytes);
     std::fs::write(to, woven.bytes.unwrap_or(bytes))?;
     Ok(())

@@ -1,5 +1,6 @@
 //! What to insert where, and why a class or a method was left alone.
 //!
+//! What a run wants to know is chosen by [`Families`] of probes; one pass over each method serves all of them.
 //! [`Weaver::weave`] takes class bytes and gives woven bytes. It knows the probes' names and
 //! descriptors ([`probe`]) but nothing of a JVM: field facts come through [`Resolver`], numbers for
 //! fields and classes through [`Numbering`].
@@ -8,11 +9,15 @@ pub mod boundary;
 mod bypass;
 pub mod foundation;
 mod heap;
+mod hooks;
+mod initializers;
+mod pass;
 pub mod probe;
 mod redundancy;
 mod shape;
 mod values;
 mod weaver;
 
+pub use heap::Accesses;
 pub use shape::{ClassShape, FieldShape, Resolver, resolve_field};
-pub use weaver::{Numbering, ProbeSets, Refusal, Weaver, Woven};
+pub use weaver::{Families, Numbering, Refusal, Weaver, Woven};

@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 
-use untether_classfile::{ClassFile, Code, CodeEditor, Error, Member, Result, opcode};
+use untether_classfile::{ClassFile, Code, CodeEditor, Error, Member, Result};
 
-use crate::boundary::{self, Hook, Moment};
-use crate::heap::HeapProbes;
+use crate::boundary::{self, Hook};
+use crate::heap::{Accesses, Heap};
+use crate::hooks::Boundaries;
+use crate::initializers::Initializers;
+use crate::pass::{Family, Method, Pass};
 use crate::probe;
 use crate::shape::Resolver;
 
@@ -18,9 +21,9 @@ pub trait Numbering {
 
 /// Which families of probes a run wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProbeSets {
-    /// Reads and writes of fields and array elements.
-    pub heap: bool,
+pub struct Families {
+    /// Accesses of fields and array elements, and with them starts and ends of class initializers.
+    pub heap: Option<Accesses>,
     /// Starts and ends of tests.
     pub boundaries: bool,
 }
@@ -42,7 +45,7 @@ pub struct Woven {
 
 /// Weaves classes; holds no state between them but what its collaborators keep.
 pub struct Weaver<'w> {
-    pub sets: ProbeSets,
+    pub families: Families,
     pub resolver: &'w dyn Resolver,
     pub numbering: &'w mut dyn Numbering,
 }
@@ -62,16 +65,16 @@ impl Weaver<'_> {
             return Ok(Woven::default());
         }
         let is_framework = boundary::is_framework(&name);
-        let hooks: Vec<&Hook> = if self.sets.boundaries { boundary::hooks_of(&name).collect() } else { Vec::new() };
-        let wants_heap = self.sets.heap && !is_framework;
-        if !wants_heap && hooks.is_empty() {
+        let hooks: Vec<&Hook> = if self.families.boundaries { boundary::hooks_of(&name).collect() } else { Vec::new() };
+        let accesses = self.families.heap.filter(|_| !is_framework);
+        if accesses.is_none() && hooks.is_empty() {
             return Ok(Woven::default());
         }
         let mut refusals = Vec::new();
         let mut changed = false;
         let mut methods = std::mem::take(&mut class.methods);
         for method in &mut methods {
-            match self.weave_method(&mut class, method, &name, wants_heap, &hooks) {
+            match self.weave_method(&mut class, method, &name, accesses, &hooks) {
                 Ok(None) => {}
                 Ok(Some((attribute, content))) => {
                     method.attributes[attribute].content = Cow::Owned(content);
@@ -96,7 +99,7 @@ impl Weaver<'_> {
         class: &mut ClassFile<'_>,
         method: &Member<'_>,
         class_name: &[u8],
-        wants_heap: bool,
+        accesses: Option<Accesses>,
         hooks: &[&Hook],
     ) -> Result<Option<(usize, Vec<u8>)>> {
         let Some(position) = method.attributes.iter().position(|a| class.pool.utf8(a.name_index) == Ok(b"Code")) else {
@@ -104,72 +107,27 @@ impl Weaver<'_> {
         };
         let method_name = class.pool.utf8(method.name_index)?;
         let descriptor = class.pool.utf8(method.descriptor_index)?;
+        let woven = Method { class_name, name: method_name, descriptor, is_static: method.is_static() };
+        let mut families: Vec<Box<dyn Family + '_>> = Vec::new();
+        let is_hooked =
+            |hook: &&&Hook| hook.method.as_bytes() == method_name && hook.descriptor.as_bytes() == descriptor;
+        let of_method: Vec<&Hook> = hooks.iter().filter(is_hooked).copied().collect();
+        if !of_method.is_empty() {
+            families.push(Box::new(Boundaries::new(of_method)));
+        }
+        if let Some(accesses) = accesses {
+            families.push(Box::new(Initializers::default()));
+            families.push(Box::new(Heap::new(accesses, &woven)));
+        }
+        if families.is_empty() {
+            return Ok(None);
+        }
         let code = Code::parse(&method.attributes[position].content)?;
         let mut editor = CodeEditor::new(&code);
-        for hook in hooks {
-            if hook.method.as_bytes() == method_name && hook.descriptor.as_bytes() == descriptor {
-                insert_hook(hook, class, &code, &mut editor)?;
-            }
-        }
-        if wants_heap {
-            HeapProbes { class_name, method_name, is_static: method.is_static(), descriptor }.insert(
-                class,
-                &code,
-                &mut editor,
-                self.resolver,
-                self.numbering,
-            )?;
-        }
+        Pass::new(&woven, class, &code, &mut editor, self.resolver, self.numbering)?.run(&mut families)?;
         if editor.is_empty() {
             return Ok(None);
         }
         Ok(Some((position, editor.apply(&mut class.pool)?)))
     }
-}
-
-/// The call of `Untether.boundary(number, this, first, second)` with null for what the method lacks.
-fn boundary_call(hook: &Hook, class: &mut ClassFile<'_>) -> Result<Vec<u8>> {
-    const ACONST_NULL: u8 = 1;
-    let references = hook.descriptor.split(')').next().unwrap_or("").matches(';').count();
-    let mut bytes = vec![opcode::BIPUSH, hook.number, opcode::ALOAD_0];
-    for argument in 0..2 {
-        bytes.push(if argument < references { opcode::ALOAD_0 + 1 + argument as u8 } else { ACONST_NULL });
-    }
-    bytes.extend(probe::BOUNDARY.call(&mut class.pool)?);
-    Ok(bytes)
-}
-
-fn insert_hook(hook: &Hook, class: &mut ClassFile<'_>, code: &Code<'_>, editor: &mut CodeEditor<'_, '_>) -> Result<()> {
-    editor.need_stack(4);
-    match hook.moment {
-        Moment::Entry => editor.before(0, &boundary_call(hook, class)?),
-        Moment::Scheduler => {
-            let mut bytes = vec![opcode::ALOAD_0, opcode::ALOAD_0 + 1];
-            bytes.extend(probe::SEQUENTIAL_SCHEDULER.call(&mut class.pool)?);
-            let [high, low] = class.pool.add_class(b"org/junit/runners/model/RunnerScheduler")?.to_be_bytes();
-            bytes.extend([0xc0, high, low, opcode::ASTORE_0 + 1]);
-            editor.before(0, &bytes);
-        }
-        Moment::Exit | Moment::Leave | Moment::Result => {
-            let call = if hook.moment == Moment::Result {
-                probe::SEQUENTIAL.call(&mut class.pool)?.to_vec()
-            } else {
-                boundary_call(hook, class)?
-            };
-            for instruction in code.instructions() {
-                let instruction = instruction?;
-                if instruction.is_return() {
-                    editor.before(instruction.pc, &call);
-                }
-            }
-            if hook.moment == Moment::Leave {
-                // Locals are unknown in the handler's frame: the runtime tells the runner by its stack.
-                let mut handler = vec![opcode::BIPUSH, hook.number, 1, 1, 1];
-                handler.extend(probe::BOUNDARY.call(&mut class.pool)?);
-                handler.push(opcode::ATHROW);
-                editor.catch_all(&handler);
-            }
-        }
-    }
-    Ok(())
 }

@@ -14,7 +14,7 @@ use support::{Class, codes, newest_jdk};
 use untether_classfile::{Attribute, ClassFile, Code, ConstantPool, Member, opcode};
 use untether_weave::boundary::{HOOKS, hooks_of};
 use untether_weave::foundation::UnsafeConstants;
-use untether_weave::{ClassShape, Numbering, ProbeSets, Resolver, Weaver, Woven};
+use untether_weave::{Accesses, ClassShape, Families, Numbering, Resolver, Weaver, Woven};
 
 /// Numbers on both sides of what fits into `sipush`, and now and then none.
 struct Numbers(u32);
@@ -50,8 +50,8 @@ impl Resolver for Only {
 }
 
 fn weave(bytes: &[u8], resolver: &dyn Resolver) -> Woven {
-    let sets = ProbeSets { heap: true, boundaries: true };
-    Weaver { sets, resolver, numbering: &mut Numbers(0) }.weave(bytes)
+    let families = Families { heap: Some(Accesses { reads: true, writes: true }), boundaries: true };
+    Weaver { families, resolver, numbering: &mut Numbers(0) }.weave(bytes)
 }
 
 /// What must hold of any bytes at all.

@@ -14,6 +14,6 @@ pub use frame::{
     WithheldKind, with_properties,
 };
 pub use java::{ends_options, module_entries, takes_value};
-pub use options::{AgentOptions, LIFELINE};
+pub use options::{AgentOptions, LIFELINE, Probes};
 pub use rules::{Rules, glob_matches};
 pub use secrets::{Secrets, WITHHELD, normalised};

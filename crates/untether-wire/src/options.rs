@@ -9,8 +9,30 @@ use crate::rules::Rules;
 /// in an orderly way.
 pub const LIFELINE: &str = "lifeline";
 
+/// Which accesses of the heap a run wants to know of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probes {
+    /// Reads and writes.
+    All,
+    /// Enough to put back what was changed.
+    Writes,
+}
+
+impl Probes {
+    const NAMES: [(Probes, &str); 2] = [(Probes::All, "all"), (Probes::Writes, "writes")];
+
+    fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(probes, _)| *probes == self).map_or("all", |(_, name)| name)
+    }
+
+    fn parse(text: &str) -> Result<Self, WireError> {
+        let found = Self::NAMES.iter().find(|(_, name)| *name == text).map(|(probes, _)| *probes);
+        found.ok_or_else(|| WireError::Options(format!("unknown probes '{text}'")))
+    }
+}
+
 /// Options of one watched run.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentOptions {
     /// Where each JVM writes its trace file.
     pub trace_directory: PathBuf,
@@ -22,12 +44,27 @@ pub struct AgentOptions {
     pub immutable: Rules,
     /// Names whose values are not written to the trace.
     pub secrets: Rules,
+    pub probes: Probes,
     /// Whether the last write of a slot is told, and not the first: slower.
     pub is_thorough: bool,
 }
 
+impl Default for AgentOptions {
+    fn default() -> Self {
+        AgentOptions {
+            trace_directory: PathBuf::new(),
+            ignore: Rules::default(),
+            opaque: Rules::default(),
+            immutable: Rules::default(),
+            secrets: Rules::default(),
+            probes: Probes::All,
+            is_thorough: false,
+        }
+    }
+}
+
 impl AgentOptions {
-    const FIRST_LINE: &str = "untether agent options 2";
+    const FIRST_LINE: &str = "untether agent options 3";
 
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\ntrace_directory={}\n", Self::FIRST_LINE, self.trace_directory.display());
@@ -41,6 +78,7 @@ impl AgentOptions {
                 text.push_str(&format!("{key}={pattern}\n"));
             }
         }
+        text.push_str(&format!("probes={}\n", self.probes.name()));
         if self.is_thorough {
             text.push_str("thorough=true\n");
         }
@@ -55,6 +93,7 @@ impl AgentOptions {
         let mut trace_directory = None;
         let (mut ignore, mut opaque, mut immutable, mut secrets) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut is_thorough = false;
+        let mut probes = Probes::All;
         for line in lines.filter(|line| !line.is_empty()) {
             let (key, value) = line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
             match key {
@@ -63,6 +102,7 @@ impl AgentOptions {
                 "opaque" => opaque.push(value.to_owned()),
                 "immutable" => immutable.push(value.to_owned()),
                 "secret" => secrets.push(value.to_owned()),
+                "probes" => probes = Probes::parse(value)?,
                 "thorough" => is_thorough = value == "true",
                 _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
             }
@@ -73,6 +113,7 @@ impl AgentOptions {
             opaque: Rules::new(opaque),
             immutable: Rules::new(immutable),
             secrets: Rules::new(secrets),
+            probes,
             is_thorough,
         })
     }

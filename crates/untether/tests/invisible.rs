@@ -69,7 +69,13 @@ fn a_program_prints_the_same_with_and_without_the_agent() {
 #[test]
 fn a_test_prints_the_same_while_its_accesses_are_recorded() {
     let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
-    plain_and_watched("visible-test", &["Visible.java", "VisibleTest.java"], &libraries, "VisibleTest", "VisibleTest#looks");
+    plain_and_watched(
+        "visible-test",
+        &["Visible.java", "VisibleTest.java"],
+        &libraries,
+        "VisibleTest",
+        "VisibleTest#looks",
+    );
 }
 
 #[test]

@@ -61,7 +61,17 @@ impl<'j> Jvms<'j> {
         has_budget: bool,
         emit: &'j mut Emit<'j>,
     ) -> Self {
-        Jvms { executor, store, memo, jobs, has_budget, emit, tried: 0, tried_for: Duration::ZERO, spent: Spent::default() }
+        Jvms {
+            executor,
+            store,
+            memo,
+            jobs,
+            has_budget,
+            emit,
+            tried: 0,
+            tried_for: Duration::ZERO,
+            spent: Spent::default(),
+        }
     }
 
     pub(super) fn into_spent(self) -> Spent {
