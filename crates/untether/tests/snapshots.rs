@@ -91,15 +91,17 @@ fn a_suite_from_detect_to_doctor() {
     assert_snapshot!("why", shown(&["why", "ALoadsTest", "BUsesTest#uses"]));
     assert_snapshot!("why_not", shown(&["why", "BUsesTest#uses", "ALoadsTest"]));
     assert_snapshot!("why_unknown", shown(&["why", "Test", "BUsesTest"]));
-    assert_snapshot!("refine", shown(&["refine", "-j", "2"]));
+    // However busy the machine is, no test takes that long.
+    let timeout = ["--test-timeout", "10m"];
+    assert_snapshot!("refine", shown(&["refine", "-j", "2", timeout[0], timeout[1]]));
     assert_snapshot!("refine_again_as_json", shown(&["refine", "--format", "json"]));
     assert_snapshot!("refine_again", shown(&["refine", "--fail-on", "any"]));
     assert_snapshot!("manifest", shown(&["deps", "--kind", "manifest", "--kind", "data"]));
     assert_snapshot!("manifest_dot", shown(&["deps", "--kind", "manifest", "--format", "dot"]));
     let manifest = text(&untether(&folder, &["deps", "--kind", "manifest"]).stdout);
     let id = manifest.lines().find_map(|line| line.strip_prefix("  ")?.split("  ").next()).unwrap().to_owned();
-    assert_snapshot!("replay", shown(&["replay", &id]));
-    assert_snapshot!("replay_as_json", shown(&["replay", &id, "--format", "json"]));
+    assert_snapshot!("replay", shown(&["replay", &id, timeout[0], timeout[1]]));
+    assert_snapshot!("replay_as_json", shown(&["replay", &id, "--format", "json", timeout[0], timeout[1]]));
     assert_snapshot!("replay_unknown", shown(&["replay", "xyz"]));
     assert_snapshot!("doctor", shown(&["doctor"]));
     assert_snapshot!("doctor_as_json", shown(&["doctor", "--format", "json"]));
