@@ -55,6 +55,13 @@ pub(crate) enum Command {
   untether completions bash > ~/.local/share/bash-completion/completions/untether
   untether completions zsh > \"${fpath[1]}/_untether\"")]
     Completions { shell: Shell },
+    /// Write a manual page for each command into a folder
+    #[command(
+        hide = true,
+        after_help = "Examples:
+  untether manual ~/.local/share/man/man1"
+    )]
+    Manual { folder: PathBuf },
 }
 
 /// Ends with clap's message, and with a hint where a build tool's command was given like arguments of our own.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anstream::println;
 use serde::Serialize;
 use untether_model::{Note, Refusal, Withheld, WithheldKind};
-use untether_runner::{agent_library, find_java};
+use untether_runner::{RunnerError, agent_library, find_java};
 use untether_store::{Store, StoreError};
 use untether_wire::normalised;
 
@@ -56,27 +56,29 @@ pub(crate) fn run(store: &Path, request: &DoctorArguments) -> Result<u8, Error> 
     };
     let refinements = Store::open_to_read(store).and_then(|store| store.refinements()).unwrap_or_default();
     let unrunnable = refinements.into_iter().next().map(|last| last.unrunnable).unwrap_or_default();
+    let agent = agent_library();
     let document = Document {
         version: JSON_VERSION,
         java: find_java(None).ok().map(|path| path.display().to_string()),
-        agent: agent_library().ok().map(|path| path.display().to_string()),
+        agent: agent.as_ref().ok().map(|path| path.display().to_string()),
         jvms,
         unrunnable,
     };
     if request.format == Format::Json {
         println!("{}", serde_json::to_string_pretty(&document).map_err(|e| Error::Failed(e.to_string()))?);
     } else {
-        print(&document);
+        print(&document, agent.err());
     }
     Ok(u8::from(document.java.is_none() || document.agent.is_none()) * 3)
 }
 
-fn print(document: &Document) {
+fn print(document: &Document, no_agent: Option<RunnerError>) {
     println!(
         "java:  {}",
         document.java.as_deref().unwrap_or("not found: install a JDK of 17 or newer or set JAVA_HOME")
     );
-    println!("agent: {}", document.agent.as_deref().unwrap_or("not found beside the untether executable"));
+    let no_agent = no_agent.map(|error| error.to_string()).unwrap_or_default();
+    println!("agent: {}", document.agent.as_deref().unwrap_or(&no_agent));
     if document.jvms.is_empty() {
         println!("no run yet: 'untether detect' makes one");
     }

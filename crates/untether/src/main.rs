@@ -9,6 +9,7 @@ mod doctor;
 mod error;
 mod findings;
 mod jvms;
+mod manual;
 mod place;
 mod progress;
 mod refine;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
             clap_complete::generate(*shell, &mut Arguments::command(), "untether", &mut std::io::stdout());
             Ok(0)
         }
+        Command::Manual { folder } => manual::write(folder),
     };
     match result {
         Ok(code) => ExitCode::from(code),
