@@ -53,14 +53,12 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     #[command(after_help = "Examples:
   untether completions bash > ~/.local/share/bash-completion/completions/untether
-  untether completions zsh > \"${fpath[1]}/_untether\"")]
+  untether completions zsh > \"${fpath[1]}/_untether\"
+  untether completions fish > ~/.config/fish/completions/untether.fish")]
     Completions { shell: Shell },
     /// Write a manual page for each command into a folder
-    #[command(
-        hide = true,
-        after_help = "Examples:
-  untether manual ~/.local/share/man/man1"
-    )]
+    #[command(after_help = "Examples:
+  untether manual ~/.local/share/man/man1")]
     Manual { folder: PathBuf },
 }
 

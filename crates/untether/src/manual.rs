@@ -1,4 +1,4 @@
-//! `untether manual`: the help of all commands as manual pages, for `./dev dist`.
+//! `untether manual`: the help of all commands as manual pages.
 
 use std::path::Path;
 
