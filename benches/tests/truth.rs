@@ -6,11 +6,11 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The program and its agent, which cargo does not build for a test of another package.
+/// The program, which cargo does not build for a test of another package.
 fn build_product() {
     let bench = Path::new(env!("CARGO_BIN_EXE_untether-bench"));
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--package", "untether", "--package", "untether-agent"]);
+    cargo.args(["build", "--package", "untether"]);
     if bench.parent().unwrap().ends_with("release") {
         cargo.arg("--release");
     }

@@ -1,4 +1,5 @@
-//! Compiles the worker, whose classes the library embeds and puts into a jar when it starts one.
+//! Makes what the library embeds: the classes of the worker, which it puts into a jar when it starts one, and the agent
+//! library, which it unpacks. Cargo has no dependencies on libraries for loading, so the agent is built by a cargo of its own.
 
 use std::env;
 use std::fs;
@@ -30,6 +31,45 @@ fn main() {
     }
     table.push_str("];\n");
     fs::write(out.join("worker_files.rs"), table).expect("the output folder is writable");
+
+    let agent = build_agent(&source.join("../.."), &out.join("agent"));
+    println!("cargo::rustc-env=UNTETHER_EMBEDDED_AGENT={}", agent.display());
+}
+
+/// Builds the agent as it is shipped, whatever profile we are built with, and gives the library's path.
+fn build_agent(workspace: &Path, target_directory: &Path) -> PathBuf {
+    const PROFILE: &str = "embedded";
+    let target = env::var("TARGET").expect("set by cargo");
+    let mut cargo = Command::new(env::var_os("CARGO").expect("set by cargo"));
+    cargo.args(["build", "--package", "untether-agent", "--profile", PROFILE, "--target", &target]);
+    if workspace.join("Cargo.lock").exists() {
+        cargo.arg("--locked");
+    }
+    cargo.arg("--target-dir").arg(target_directory).current_dir(workspace);
+    // The folder of the outer cargo is locked. Its jobserver, flags, compiler and cache (RUSTC_WRAPPER) are passed on in
+    // the environment; a linter that stands before the compiler for our own crates (RUSTC_WORKSPACE_WRAPPER) is not for this.
+    cargo.env("CARGO_BUILD_BUILD_DIR", target_directory).env_remove("RUSTC_WORKSPACE_WRAPPER");
+    match cargo.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("building the agent failed with {status}"),
+        Err(error) => panic!("cannot start cargo for the agent: {error}"),
+    }
+    let library = target_directory.join(target).join(PROFILE).join("libuntether_agent.so");
+    for changing in ["Cargo.toml", "Cargo.lock", "crates/untether-agent/Cargo.toml"] {
+        println!("cargo::rerun-if-changed={}", workspace.join(changing).display());
+    }
+    // What the build itself made is always newer than its beginning.
+    let sources = sources_of(&library).into_iter().filter(|source| !source.starts_with(target_directory));
+    sources.for_each(|source| println!("cargo::rerun-if-changed={}", source.display()));
+    library
+}
+
+/// What cargo built the library from, of this workspace: `LIBRARY: SOURCE SOURCE ...`, spaces in names escaped.
+fn sources_of(library: &Path) -> Vec<PathBuf> {
+    let list = fs::read_to_string(library.with_extension("d")).expect("cargo lists the sources beside the library");
+    let (_, sources) = list.trim_end().split_once(": ").expect("cargo's list has a colon");
+    let marked = sources.replace("\\ ", "\0");
+    marked.split(' ').map(|source| PathBuf::from(source.replace('\0', " "))).collect()
 }
 
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {

@@ -15,9 +15,11 @@ pub fn examine(store: &Path) -> Result<Health, EngineError> {
         Err(error) => return Err(error.into()),
     };
     let refinements = Store::open_to_read(store).and_then(|store| store.refinements()).unwrap_or_default();
+    let agent = agent_library();
     Ok(Health {
         java: find_java(None).ok().map(|path| path.display().to_string()),
-        agent: agent_library().ok().map(|path| path.display().to_string()),
+        no_agent: agent.as_ref().err().map(ToString::to_string).unwrap_or_default(),
+        agent: agent.ok().map(|path| path.display().to_string()),
         jvms,
         unrunnable: refinements.into_iter().next().map(|last| last.unrunnable).unwrap_or_default(),
     })

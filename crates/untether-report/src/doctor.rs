@@ -15,6 +15,9 @@ use crate::style;
 pub struct Health {
     pub java: Option<String>,
     pub agent: Option<String>,
+    /// Why there is none.
+    #[serde(skip)]
+    pub no_agent: String,
     /// Those of the last run.
     pub jvms: Vec<JvmHealth>,
     /// Why the last refinement could not run tests as it wanted, and which.
@@ -67,7 +70,7 @@ pub fn write_health_json(out: &mut dyn Write, health: &Health) -> Result<()> {
 pub fn write_health(out: &mut dyn Write, health: &Health) -> Result<()> {
     let java = health.java.as_deref().unwrap_or("not found: install a JDK of 17 or newer or set JAVA_HOME");
     writeln!(out, "java:  {java}")?;
-    writeln!(out, "agent: {}", health.agent.as_deref().unwrap_or("not found beside the untether executable"))?;
+    writeln!(out, "agent: {}", health.agent.as_deref().unwrap_or(&health.no_agent))?;
     if health.jvms.is_empty() {
         writeln!(out, "no run yet: 'untether detect' makes one")?;
     }

@@ -11,10 +11,12 @@ pub enum RunnerError {
         "no JDK found: '{java}' cannot be started ({source}); install a JDK of 17 or newer, set JAVA_HOME or use --java"
     )]
     NoJava { java: PathBuf, source: io::Error },
-    #[error(
-        "the agent {path} is missing; it must lie beside the untether executable (build both with 'cargo build --release')"
-    )]
+    #[error("the agent {path}, which UNTETHER_AGENT_LIBRARY names, is missing; build it or unset the variable")]
     NoAgent { path: PathBuf },
+    #[error(
+        "the agent library cannot be unpacked ({reasons}); set XDG_CACHE_HOME to a folder of yours that can be written to"
+    )]
+    CannotUnpack { reasons: String },
     #[error("cannot write {path}: {source}")]
     CannotWrite { path: PathBuf, source: io::Error },
     #[error("cannot read the trace {path}: {source}")]

@@ -3,6 +3,7 @@
 //!
 //! Knows processes and wire frames; hands out model values and events, and prints nothing.
 
+mod agent;
 mod command;
 mod context;
 mod error;
@@ -17,6 +18,7 @@ mod trials;
 mod watch;
 mod worker;
 
+pub use agent::agent_library;
 pub use command::JvmCommand;
 pub use context::WorkerContext;
 pub use error::RunnerError;
@@ -26,5 +28,5 @@ pub use results::{ResultEvent, ResultReader, TestEnd};
 pub use schedule::{Execution, Executor, Limits};
 pub use stop::{listen_for_signals, stop_signal};
 pub use trials::Trials;
-pub use watch::{Launcher, Output, WatchEvent, WatchRequest, Watched, Watching, agent_library, watch};
+pub use watch::{Launcher, Output, WatchEvent, WatchRequest, Watched, Watching, watch};
 pub use worker::{WorkerRequest, find_java, worker_command};

@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 use untether_model::{Observation, Schedule, Status, Verdict};
 use untether_project::Config;
 
+use crate::agent::agent_library;
 use crate::context::WorkerContext;
 use crate::error::RunnerError;
 use crate::left::SetAside;
 use crate::results::ResultReader;
 use crate::runs::Runs;
 use crate::stop::stop_signal;
-use crate::watch::{Watching, agent_library, agent_option, end_tree, write_options};
+use crate::watch::{Watching, agent_option, end_tree, write_options};
 
 const POLL: Duration = Duration::from_millis(4);
 

@@ -12,6 +12,7 @@ use untether_model::Trace;
 use untether_project::Config;
 use untether_wire::{AgentOptions, Probes};
 
+use crate::agent::agent_library;
 use crate::command::JvmCommand;
 use crate::error::RunnerError;
 use crate::gather::{Gathered, Progress};
@@ -79,17 +80,6 @@ pub struct Watched {
     /// The signal that ended it, where the user sent one to us.
     pub signal: Option<u8>,
     pub traces: Vec<Trace>,
-}
-
-/// The agent beside the running executable, or where `UNTETHER_AGENT_LIBRARY` says.
-pub fn agent_library() -> Result<PathBuf, RunnerError> {
-    let path = match std::env::var_os("UNTETHER_AGENT_LIBRARY") {
-        Some(path) => PathBuf::from(path),
-        None => {
-            std::env::current_exe().unwrap_or_default().parent().unwrap_or(Path::new("")).join("libuntether_agent.so")
-        }
-    };
-    if path.exists() { Ok(path) } else { Err(RunnerError::NoAgent { path }) }
 }
 
 /// Runs the command to its end.

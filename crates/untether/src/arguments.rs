@@ -53,8 +53,13 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     #[command(after_help = "Examples:
   untether completions bash > ~/.local/share/bash-completion/completions/untether
-  untether completions zsh > \"${fpath[1]}/_untether\"")]
+  untether completions zsh > \"${fpath[1]}/_untether\"
+  untether completions fish > ~/.config/fish/completions/untether.fish")]
     Completions { shell: Shell },
+    /// Write a manual page for each command into a folder
+    #[command(after_help = "Examples:
+  untether manual ~/.local/share/man/man1")]
+    Manual { folder: PathBuf },
 }
 
 /// Ends with clap's message, and with a hint where a build tool's command was given like arguments of our own.

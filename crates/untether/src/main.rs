@@ -7,6 +7,7 @@ mod deps;
 mod detect;
 mod doctor;
 mod error;
+mod manual;
 mod output;
 mod place;
 mod progress;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
             clap_complete::generate(*shell, &mut Arguments::command(), "untether", &mut std::io::stdout());
             Ok(0)
         }
+        Command::Manual { folder } => manual::write(folder),
     };
     match result {
         Ok(code) => ExitCode::from(code),

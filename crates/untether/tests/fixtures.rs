@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -46,9 +46,26 @@ fn fixtures() -> Vec<Fixture> {
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
-    let only = std::env::var("UNTETHER_FIXTURES").unwrap_or_default();
-    found.retain(|fixture| fixture.name.contains(&only));
+    found.retain(|fixture| support::is_wanted(&fixture.name));
     found
+}
+
+/// How many fixtures one JVM runs: most of the time of a watched JVM is its start.
+const TOGETHER: usize = 12;
+
+/// Fixtures that run in one JVM, one after the other. Those about the state of the JDK and those that say so run alone.
+fn in_groups(fixtures: Vec<Fixture>) -> Vec<Vec<Fixture>> {
+    let needs_own = |fixture: &Fixture| {
+        let text = |file| std::fs::read_to_string(file).unwrap();
+        let says_own = java_files(&fixture.folder).into_iter().map(text).any(|text| text.contains("// jvm: own"));
+        says_own || fixture.name.starts_with("jdk_")
+    };
+    let (alone, mut others): (Vec<Fixture>, Vec<Fixture>) = fixtures.into_iter().partition(needs_own);
+    let mut groups: Vec<Vec<Fixture>> = alone.into_iter().map(|fixture| vec![fixture]).collect();
+    while !others.is_empty() {
+        groups.push(others.drain(..TOGETHER.min(others.len())).collect());
+    }
+    groups
 }
 
 fn expected(fixture: &Fixture) -> Expected {
@@ -93,6 +110,17 @@ struct FoundResource {
     labels: Vec<String>,
 }
 
+impl Found {
+    fn fixture(&self) -> &str {
+        fixture_of(&self.from)
+    }
+}
+
+/// The fixture that a test belongs to: `fixture.NAME.Class#method`.
+fn fixture_of(test: &str) -> &str {
+    test.split('.').nth(1).unwrap_or(test)
+}
+
 impl FoundResource {
     /// Fixtures name resources by the path from the root or as a person does.
     fn starts_with(&self, via: &str) -> bool {
@@ -131,7 +159,7 @@ fn found(store: &Path) -> Vec<Found> {
 }
 
 /// What is wrong with the fixture's result; empty if nothing.
-fn differences(expected: &Expected, found: &[Found]) -> Vec<String> {
+fn differences(expected: &Expected, found: &[&Found]) -> Vec<String> {
     let mut wrong = Vec::new();
     let wanted: BTreeSet<(&str, &str)> =
         expected.dependencies.iter().filter(|e| e.kind == "data").map(|e| (e.from.as_str(), e.to.as_str())).collect();
@@ -186,7 +214,7 @@ fn anomalies(run: &Path, messages: &str) -> Vec<String> {
 }
 
 /// Who overwrites what another test has read may harm it in another order: each anti-dependency is a candidate too.
-fn contradictions(found: &[Found]) -> Vec<String> {
+fn contradictions(found: &[&Found]) -> Vec<String> {
     let pairs = |kind: &str| -> BTreeSet<(&str, &str)> {
         found.iter().filter(|d| d.kind == kind).map(|d| (d.from.as_str(), d.to.as_str())).collect()
     };
@@ -196,24 +224,37 @@ fn contradictions(found: &[Found]) -> Vec<String> {
     anti.map(|(reader, writer)| format!("anti {reader} -> {writer}, but no candidate {writer} -> {reader}")).collect()
 }
 
-fn check(fixture: &Fixture, home: &Path, class_path: &str, way: &str) -> Vec<String> {
-    let run = scratch("fixtures").join(format!("{}-{way}-{}", fixture.name, feature_version(home)));
+/// What is wrong with the results of fixtures that ran in one JVM: each has what it says, and none has to do with another.
+fn check(group: &[&Fixture], home: &Path, class_path: &str, way: &str) -> Vec<String> {
+    let name = &group.first().unwrap().name;
+    let run = scratch("fixtures").join(format!("{name}-{way}-{}", feature_version(home)));
     let _ = std::fs::remove_dir_all(&run);
     std::fs::create_dir_all(&run).unwrap();
-    let include = format!("fixture.{}.*Test", fixture.name);
     let java = home.display().to_string();
-    let output = untether(&run, &["detect", "--classpath", class_path, "--include", &include, "--java", &java]);
+    let includes: Vec<String> = group.iter().map(|fixture| format!("fixture.{}.*Test", fixture.name)).collect();
+    let mut arguments = vec!["detect", "--classpath", class_path, "--java", &java];
+    arguments.extend(includes.iter().flat_map(|include| ["--include", include]));
+    let output = untether(&run, &arguments);
+    let messages = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return vec![format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))];
+        return vec![format!("{name} and the {} after it: {}: {messages}", group.len() - 1, output.status)];
     }
-    let found = found(&run);
-    let mut wrong = differences(&expected(fixture), &found);
-    wrong.extend(contradictions(&found));
-    wrong.extend(anomalies(&run, &String::from_utf8_lossy(&output.stderr)));
+    let (own, between): (Vec<Found>, Vec<Found>) =
+        found(&run).into_iter().partition(|d| d.fixture() == fixture_of(&d.to));
+    let is_data = |d: &&Found| d.kind == "data";
+    let between = between.iter().filter(is_data);
+    let mut wrong: Vec<String> =
+        between.map(|d| format!("unexpected {} -> {} via {:?}", d.from, d.to, d.resources)).collect();
+    for fixture in group {
+        let (found, _): (Vec<&Found>, Vec<&Found>) = own.iter().partition(|d| d.fixture() == fixture.name);
+        let different = differences(&expected(fixture), &found).into_iter().chain(contradictions(&found));
+        wrong.extend(different.map(|text| format!("{}: {text}", fixture.name)));
+    }
+    wrong.extend(anomalies(&run, &messages).into_iter().map(|text| format!("{name}...: {text}")));
     wrong
 }
 
-/// Checks each fixture in the ways that `ways_of` gives it: a name, and the libraries to run with.
+/// Checks fixtures in the ways that `ways_of` gives them: a name, and the libraries to run with.
 fn check_each(home: &Path, fixtures: Vec<Fixture>, ways_of: impl Fn(&Fixture) -> Vec<(&'static str, String)> + Sync) {
     assert!(!fixtures.is_empty() || std::env::var_os("UNTETHER_FIXTURES").is_some());
     let everything = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
@@ -227,19 +268,21 @@ fn check_each(home: &Path, fixtures: Vec<Fixture>, ways_of: impl Fn(&Fixture) ->
             compile(home, &everything, &sources, &classes);
         }
     }
-    let queue = Mutex::new(fixtures);
+    let queue = Mutex::new(in_groups(fixtures));
     let failures = Mutex::new(Vec::new());
-    support::agent();
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
-                    let Some(fixture) = queue.lock().unwrap().pop() else { return };
-                    for (way, libraries) in ways_of(&fixture) {
+                    let Some(group) = queue.lock().unwrap().pop() else { return };
+                    let mut ways: BTreeMap<(&'static str, String), Vec<&Fixture>> = BTreeMap::new();
+                    for fixture in &group {
+                        ways_of(fixture).into_iter().for_each(|way| ways.entry(way).or_default().push(fixture));
+                    }
+                    for ((way, libraries), fixtures) in ways {
                         let class_path = format!("{}:{libraries}", classes.display());
-                        for wrong in check(&fixture, home, &class_path, way) {
-                            failures.lock().unwrap().push(format!("{} ({way}): {wrong}", fixture.name));
-                        }
+                        let wrong = check(&fixtures, home, &class_path, way);
+                        failures.lock().unwrap().extend(wrong.into_iter().map(|text| format!("({way}) {text}")));
                     }
                 }
             });

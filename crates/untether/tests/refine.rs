@@ -148,7 +148,6 @@ fn watched(fixture: &str, purpose: &str) -> PathBuf {
         let mut is_compiled = COMPILED.lock().unwrap();
         if !*is_compiled {
             compile(&home, &libraries, &java_files(&repository().join("fixtures/refine")), &classes);
-            support::agent();
             *is_compiled = true;
         }
     }
@@ -181,11 +180,10 @@ fn watched_from(classes: &Path, fixture: &str, purpose: &str) -> PathBuf {
 
 #[test]
 fn every_fixture_has_exactly_the_manifest_dependencies_that_its_source_says() {
-    let only = std::env::var("UNTETHER_FIXTURES").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::fs::read_dir(repository().join("fixtures/refine"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.file_name().unwrap().to_string_lossy().contains(&only))
+        .filter(|path| support::is_wanted(&path.file_name().unwrap().to_string_lossy()))
         .collect();
     folders.sort();
     let mut wrong = Vec::new();
@@ -317,7 +315,6 @@ fn a_project_that_was_cleaned_is_told_so_and_keeps_what_was_found() {
 fn files_that_the_first_run_left_behind_do_not_hide_a_dependency() {
     let home = jdks().into_iter().next().unwrap();
     let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
-    support::agent();
     let run = scratch("refine").join("left_behind");
     let _ = std::fs::remove_dir_all(&run);
     std::fs::create_dir_all(&run).unwrap();

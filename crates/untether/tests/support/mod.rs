@@ -19,21 +19,13 @@ pub fn scratch(name: &str) -> PathBuf {
     path
 }
 
-/// The agent library, which cargo does not build for an integration test by itself.
+/// The agent library as the program unpacks it.
 pub fn agent() -> &'static Path {
     static AGENT: OnceLock<PathBuf> = OnceLock::new();
     AGENT.get_or_init(|| {
-        let program = Path::new(env!("CARGO_BIN_EXE_untether"));
-        let is_release = program.parent().unwrap().ends_with("release");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--package", "untether-agent"]).current_dir(repository());
-        if is_release {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success(), "the agent does not build");
-        let path = program.parent().unwrap().join("libuntether_agent.so");
-        assert!(path.exists(), "{} is missing", path.display());
-        path
+        let output = untether(&scratch("doctor"), &["doctor", "--format", "json"]);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        PathBuf::from(document["agent"].as_str().unwrap())
     })
 }
 
@@ -43,10 +35,17 @@ pub fn untether(directory: &Path, arguments: &[&str]) -> Output {
 
 /// The program about to be started, for tests that give it an environment or do not wait for it.
 pub fn command(directory: &Path, arguments: &[&str]) -> Command {
-    agent();
     let mut command = Command::new(env!("CARGO_BIN_EXE_untether"));
-    command.args(arguments).current_dir(directory).env_remove("JAVA_TOOL_OPTIONS");
+    command.args(arguments).current_dir(directory).env_remove("JAVA_TOOL_OPTIONS").env_remove("UNTETHER_AGENT_LIBRARY");
+    // The cache of whoever runs the tests is not theirs to fill.
+    command.env("XDG_CACHE_HOME", scratch("cache"));
     command
+}
+
+/// Whether `UNTETHER_FIXTURES` has a part of this name, or says nothing: parts of names, separated by commas.
+pub fn is_wanted(fixture: &str) -> bool {
+    let parts = std::env::var("UNTETHER_FIXTURES").unwrap_or_default();
+    parts.split(',').any(|part| fixture.contains(part))
 }
 
 /// An empty folder.
