@@ -50,6 +50,8 @@ struct Analysis<'t> {
     found_empty: HashMap<u32, Vec<u32>>,
     /// Writes outside their own class that initializers made: the class, and the access.
     initializers: Vec<(String, usize)>,
+    /// By object: whether it belongs to the table of the JDK's loggers.
+    is_of_loggers: Vec<bool>,
     stacks: StackTable,
     framework_stacks: HashMap<u32, bool>,
 }
@@ -122,6 +124,7 @@ impl<'t> Analysis<'t> {
             open_writes: HashMap::new(),
             found_empty: HashMap::new(),
             initializers: Vec::new(),
+            is_of_loggers: of_loggers(trace),
             stacks: StackTable::default(),
             framework_stacks: HashMap::new(),
         }
@@ -131,6 +134,9 @@ impl<'t> Analysis<'t> {
         let (Event::Read { slot, .. } | Event::Write { slot, .. } | Event::Restored { slot, .. }) = event;
         if slot as usize >= self.trace.slots.len() {
             // A damaged trace.
+            return;
+        }
+        if self.is_of_loggers.get(self.trace.slots[slot as usize].object as usize) == Some(&true) {
             return;
         }
         match event {
@@ -451,4 +457,19 @@ fn holders(trace: &Trace) -> Vec<u32> {
     let slots: HashMap<(u32, &str), u32> =
         (0..).zip(&trace.slots).map(|(number, slot)| ((slot.object, slot.place.as_str()), number)).collect();
     trace.objects.iter().map(|object| slots.get(&(object.parent, &object.place)).copied().unwrap_or(0)).collect()
+}
+
+/// Objects of the table in which the JDK keeps loggers by their names. Whoever asks for a logger finds it or makes it, so the
+/// table is nobody's; what a test does to a logger is its own.
+fn of_loggers(trace: &Trace) -> Vec<bool> {
+    const OWNER: &str = "java.util.logging.LogManager$";
+    let mut found: Vec<bool> = Vec::with_capacity(trace.objects.len());
+    for object in &trace.objects {
+        let is_logging = object.class.starts_with("java.util.logging.");
+        let is_container = !is_logging && (object.class.starts_with("java.util.") || object.class.starts_with('['));
+        // Who leads to an object has a smaller number.
+        let is_below = || found.get(object.parent as usize) == Some(&true);
+        found.push(object.class.starts_with(OWNER) || is_container && is_below());
+    }
+    found
 }

@@ -44,9 +44,9 @@ final class UntetherObject extends WeakReference<Object> {
     /** For containers: the last stretch in which another thread than the worker's wrote to it. */
     int foreignIn;
 
-    /** For what a root refers to: the stretch in which a test wrote below it, and whether an initializer did so after that. */
+    /** For what a root refers to: the stretch in which a test wrote below it, and that in which an initializer did so as well. */
     int writtenIn;
-    boolean isMixed;
+    int mixedIn;
 
     /** The nearest field on the way from the root that is not one of the JDK's objects; null where there is none. */
     UntetherLayout holder;

@@ -51,6 +51,9 @@ final class UntetherUndo {
 
     private static String obstacle;
 
+    /** The last stretch in which an initializer wrote below somebody else's static field. */
+    private static int lastMixed;
+
     /** Whether the classes that tests need are initialised, so that the effects of initializers are part of the world. */
     private static boolean isWarm;
 
@@ -185,7 +188,7 @@ final class UntetherUndo {
             int start = starts[depth - 1];
             int end = count;
             for (int i = end - 1; i >= start; i--) {
-                if ((!hasThreads || !isOfOthers(slots[i].owner)) && (isWarm || !isMixed(slots[i].owner))) {
+                if ((!hasThreads || !isOfOthers(slots[i].owner)) && !isMixed(slots[i].owner)) {
                     restore(i);
                     slots[i].writer = writers[i];
                 }
@@ -328,17 +331,28 @@ final class UntetherUndo {
     }
 
     /**
-     * Whether tests and then initializers wrote below the same static field of a library while the JVM was warmed up. What
-     * initializers did stays, and without it what tests did cannot be taken out of a list or a cache that both filled: it
-     * stays as well. In the project's own state tests are looked at more closely, so there each slot counts.
+     * Whether tests and initializers wrote below the same static field of a library: while the JVM was warmed up, or since the
+     * last save. What initializers did stays, and without it what tests did cannot be taken out of a list or a cache that both
+     * filled: it stays as well. In the project's own state tests are looked at more closely, so there each slot counts.
      */
     private static boolean isMixed(UntetherObject owner) {
-        UntetherObject top = topOf(owner);
-        if (!top.isMixed || top.parent == null) {
+        if (isWarm ? lastMixed < windows[depth - 1] : owner.isMirror) {
             return false;
         }
-        Object holder = top.parent.get();
-        return holder instanceof Class && !isFromFolder((Class<?>) holder);
+        UntetherObject top = topOf(owner);
+        boolean isMixed = isWarm ? top.mixedIn >= windows[depth - 1] : top.mixedIn != 0;
+        return isMixed && top.parent != null && !isOfProject(owner);
+    }
+
+    /** Whether a class of the project's own, or what it sets in the JDK, leads to the object. */
+    private static boolean isOfProject(UntetherObject owner) {
+        UntetherObject top = topOf(owner);
+        Object holder = owner.isMirror ? owner.get() : top.parent == null ? null : top.parent.get();
+        if (!(holder instanceof Class)) {
+            return true;
+        }
+        Class<?> type = (Class<?>) holder;
+        return type == System.class || type == java.util.Locale.class || type == java.util.TimeZone.class || isFromFolder(type);
     }
 
     private static boolean isFromFolder(Class<?> type) {
@@ -378,15 +392,19 @@ final class UntetherUndo {
 
     /** An initializer is about to write the slot. Call with the lock held. */
     static void noteInitializer(UntetherSlot slot) {
-        if (!isWarm && !slot.owner.isMirror) {
-            UntetherObject top = topOf(slot.owner);
-            top.isMixed |= top.writtenIn == window;
+        if (slot.owner.isMirror) {
+            return;
+        }
+        UntetherObject top = topOf(slot.owner);
+        if (isWarm || top.writtenIn == window) {
+            top.mixedIn = window;
+            lastMixed = window;
         }
     }
 
     /** An initializer wrote outside of its class, and would do so again in a fresh JVM. Call with the lock held. */
     static void writtenByInitializer(UntetherSlot slot) {
-        if (isWarm && obstacle == null) {
+        if (isWarm && obstacle == null && isOfProject(slot.owner)) {
             obstacle = "a class initializer changed " + UntetherFields.fieldOf(slot);
         }
     }
