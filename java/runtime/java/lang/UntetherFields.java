@@ -46,7 +46,12 @@ final class UntetherFields {
 
     private static String fieldAt(UntetherLayout layout, long place, boolean isStatic) {
         UntetherLayout declaring = layout.declaring(place, isStatic);
-        return declaring == null ? layout.name + ".?" : declaring.name + "." + declaring.nameAt(place, isStatic);
+        if (declaring == null) {
+            return layout.name + ".?";
+        }
+        // A map of the program's own that extends one of the JDK's is the program's.
+        UntetherLayout known = declaring.isTransparent && !layout.isTransparent ? layout : declaring;
+        return known.name + "." + declaring.nameAt(place, isStatic);
     }
 
     /** The thread-local variable whose value an element of a thread's table is. */
