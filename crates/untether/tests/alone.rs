@@ -40,7 +40,11 @@ impl Installed {
         let folder = fresh("alone", name);
         let class_path = class_path_with(&folder.join("suite"), SUITE);
         std::fs::create_dir(folder.join("bin")).unwrap();
-        std::fs::copy(env!("CARGO_BIN_EXE_untether"), folder.join("bin/untether")).unwrap();
+        // By another process: what this one has open for writing, a child of another test's may have open a while longer, and
+        // then it cannot be executed.
+        let copied =
+            Command::new("cp").args([env!("CARGO_BIN_EXE_untether").as_ref(), folder.join("bin").as_os_str()]).status();
+        assert!(copied.unwrap().success());
         for empty in ["project", "home", "tmp"] {
             std::fs::create_dir(folder.join(empty)).unwrap();
         }
