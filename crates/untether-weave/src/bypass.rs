@@ -50,6 +50,8 @@ pub(crate) struct Bypass {
     parameters: &'static [u8],
     pub(crate) reads: &'static [Touch],
     pub(crate) writes: &'static [Touch],
+    /// Whether it returns how many elements it wrote, of those that it could have.
+    pub(crate) is_counted: bool,
 }
 
 const fn reads(
@@ -58,7 +60,7 @@ const fn reads(
     parameters: &'static [u8],
     reads: &'static [Touch],
 ) -> Bypass {
-    Bypass { owner, name, parameters, reads, writes: &[] }
+    Bypass { owner, name, parameters, reads, writes: &[], is_counted: false }
 }
 
 const fn copies(
@@ -68,7 +70,16 @@ const fn copies(
     reads: &'static [Touch],
     writes: &'static [Touch],
 ) -> Bypass {
-    Bypass { owner, name, parameters, reads, writes }
+    Bypass { owner, name, parameters, reads, writes, is_counted: false }
+}
+
+const fn fills(
+    owner: &'static [u8],
+    name: &'static [u8],
+    parameters: &'static [u8],
+    writes: &'static [Touch],
+) -> Bypass {
+    Bypass { owner, name, parameters, reads: &[], writes, is_counted: true }
 }
 
 const fn whole(array: usize) -> Touch {
@@ -126,9 +137,9 @@ const BYPASSES: &[Bypass] = &[
     reads(b"sun/security/provider/SHA3", b"implCompress0", b"([BI", &[whole(0)]),
     reads(b"sun/security/provider/SHA5", b"implCompress0", b"([BI", &[block(0, 1, 128)]),
     // Native: what they do to arrays is seen nowhere else.
-    copies(b"java/io/FileInputStream", b"readBytes", b"([BII)", &[], &[some(0, 1, 2)]),
+    fills(b"java/io/FileInputStream", b"readBytes", b"([BII)I", &[some(0, 1, 2)]),
     reads(b"java/io/FileOutputStream", b"writeBytes", b"([BIIZ)", &[some(0, 1, 2)]),
-    copies(b"java/io/RandomAccessFile", b"readBytes", b"([BII)", &[], &[some(0, 1, 2)]),
+    fills(b"java/io/RandomAccessFile", b"readBytes", b"([BII)I", &[some(0, 1, 2)]),
     reads(b"java/io/RandomAccessFile", b"writeBytes", b"([BII)", &[some(0, 1, 2)]),
     reads(b"java/util/zip/CRC32", b"updateBytes", b"(I[BII)", &[some(1, 2, 3)]),
     reads(b"java/util/zip/Adler32", b"updateBytes", b"(I[BII)", &[some(1, 2, 3)]),

@@ -297,11 +297,17 @@ impl Heap {
             for touch in bypass.reads.iter().filter(|_| reads) {
                 show_part(pass, &mut bytes, &homes, touch, (probe::READ_ALL, probe::RANGE_READ))?;
             }
+            let of_range = if bypass.is_counted { probe::RANGE_FILL } else { probe::RANGE_WRITE };
             for touch in bypass.writes.iter().filter(|_| writes) {
-                show_part(pass, &mut bytes, &homes, touch, (probe::WRITE_ALL, probe::RANGE_WRITE))?;
+                show_part(pass, &mut bytes, &homes, touch, (probe::WRITE_ALL, of_range))?;
             }
             reload(&mut bytes, &homes);
             pass.always_before(at.pc, bytes, 4);
+            if bypass.is_counted && writes {
+                for touch in bypass.writes {
+                    show_count(pass, at, &homes, touch)?;
+                }
+            }
             return Ok(());
         }
         if name == b"clone"
@@ -521,5 +527,27 @@ fn show_part(
         }
     };
     bytes.extend(probe.call(&mut pass.class.pool)?);
+    Ok(())
+}
+
+/// Shows how many elements were written, which the call has left on the stack; its arguments are still where they were
+/// spilled.
+fn show_count(
+    pass: &mut Pass<'_, '_, '_, '_>,
+    at: &Instruction<'_>,
+    homes: &[(&[u8], u16)],
+    touch: &Touch,
+) -> Result<()> {
+    const SWAP: u8 = 0x5f;
+    let Part::Length { from, .. } = touch.part else { return Ok(()) };
+    let (Some(array), Some(from)) = (homes.get(touch.array), homes.get(from)) else { return Ok(()) };
+    let mut bytes = vec![opcode::DUP];
+    reload(&mut bytes, &[*array]);
+    bytes.push(SWAP);
+    reload(&mut bytes, &[*from]);
+    bytes.push(SWAP);
+    bytes.extend(probe::RANGE_WRITE.call(&mut pass.class.pool)?);
+    pass.editor.need_stack(4);
+    pass.requests.add(at.pc, None, bytes, true);
     Ok(())
 }

@@ -36,6 +36,7 @@ pub const READ_ALL: Probe = probe("readAll", "(Ljava/lang/Object;)V");
 pub const WRITE_ALL: Probe = probe("writeAll", "(Ljava/lang/Object;)V");
 pub const RANGE_READ: Probe = probe("rangeRead", "(Ljava/lang/Object;II)V");
 pub const RANGE_WRITE: Probe = probe("rangeWrite", "(Ljava/lang/Object;II)V");
+pub const RANGE_FILL: Probe = probe("rangeFill", "(Ljava/lang/Object;II)V");
 pub const ARRAY_COPY: Probe = probe("arrayCopy", "(Ljava/lang/Object;ILjava/lang/Object;II)V");
 pub const REFLECTIVE_READ: Probe = probe("reflectiveRead", "(Ljava/lang/reflect/Field;Ljava/lang/Object;)V");
 pub const REFLECTIVE_WRITE: Probe = probe("reflectiveWrite", "(Ljava/lang/reflect/Field;Ljava/lang/Object;)V");

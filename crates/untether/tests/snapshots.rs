@@ -42,7 +42,7 @@ fn suite_settings(folder: &Path, home: &Path) -> Settings {
     filter(&format!(r",\s+{line}"), "");
     filter(&regex_of(folder), "[FOLDER]");
     filter(&regex_of(home), "[JDK]");
-    filter(r"(?m)^(agent: |  .agent.: .).*libuntether_agent.so", "$1[AGENT]");
+    filter(r"(?m)^(agent: |  .agent.: .).*libuntether_agent[-0-9a-f]*.so", "$1[AGENT]");
     filter(r"(?m)^java:  .*", "java:  [JAVA]");
     filter(r#"(?m)^  "java": .*"#, r#"  "java": "[JAVA]","#);
     filter(r"JVM \d[^ ]*", "JVM [VERSION]");

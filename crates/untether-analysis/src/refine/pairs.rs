@@ -11,9 +11,6 @@ use crate::refine::diagnose::status_of;
 use crate::refine::evidence::Test;
 use crate::refine::{Phase, Session, Stopped, Suspect};
 
-/// Pairs with the same first test that are tried, and remembered, together.
-pub const BLOCK: usize = 60;
-
 /// Suites of up to so many pairs are tried pair by pair; of larger ones, one pair of tests for each pair of classes.
 const MOST_PAIRS: usize = 40_000;
 
@@ -118,12 +115,16 @@ impl Session<'_, '_> {
 
     /// How far the search came: what was tried where it proves nothing was not tried.
     pub(crate) fn count_pairs(&mut self, targets: &BTreeSet<Test>) {
+        let initialized: HashSet<(Test, Test)> = self.evidence.initializer_pairs(targets).into_iter().collect();
         let is_tried = |pair: &(Test, Test)| {
-            let is_proof = self.fresh_pairs.contains(pair) || !self.unfaithful.contains(&pair.1);
+            let is_quick_proof = !self.unfaithful.contains(&pair.1) && !initialized.contains(pair);
+            let is_proof = self.fresh_pairs.contains(pair) || is_quick_proof;
             is_proof && self.pairs.contains_key(pair) && self.reference[pair.0] != Status::Missing
         };
         let candidates: Vec<(Test, Test)> = self.evidence.candidate_pairs(targets).into_iter().flatten().collect();
-        let untriable = candidates.iter().filter(|pair| self.untriable.contains(pair)).count();
+        let is_asked = |test: Test| self.can_run(test) && self.reference[test] != Status::Missing;
+        let is_untriable = |pair: &&(Test, Test)| self.untriable.contains(pair) && is_asked(pair.0) && is_asked(pair.1);
+        let untriable = candidates.iter().filter(is_untriable).count();
         let candidates = candidates.iter().filter(|pair| is_tried(pair)).count();
         self.coverage.candidates.all = self.coverage.candidates.all.saturating_sub(untriable);
         let pairs = self.pairs.keys().filter(|pair| targets.contains(&pair.1) && is_tried(pair)).count();
@@ -161,8 +162,8 @@ impl Session<'_, '_> {
         let mut rest = &pairs[..];
         while !rest.is_empty() && self.oracle.has_room() {
             self.progress(Phase::Pairs { left: rest.len() });
-            let some = some_blocks(rest, self.oracle.trials_at_once());
-            rest = &rest[some.len()..];
+            let (some, after) = rest.split_at(self.oracle.trials_at_once().clamp(1, rest.len()));
+            rest = after;
             self.try_pairs(some.to_vec())?;
             known += some.iter().filter(|pair| self.pairs.contains_key(pair)).count();
             let mut suspects: BTreeMap<Test, Vec<Suspect>> = BTreeMap::new();
@@ -212,17 +213,4 @@ impl Session<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// The first of the pairs, as many as are wanted, but whole blocks: wherever one refinement stops, the next one asks for the
-/// same ones together.
-fn some_blocks(pairs: &[(Test, Test)], wanted: usize) -> &[(Test, Test)] {
-    let mut end = 0;
-    for block in pairs.chunk_by(|a, b| a.0 == b.0).flat_map(|group| group.chunks(BLOCK)) {
-        if end > 0 && end + block.len() > wanted {
-            break;
-        }
-        end += block.len();
-    }
-    &pairs[..end]
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use untether_analysis::refine::{BLOCK, Oracle, Phase, Stopped};
+use untether_analysis::refine::{Oracle, Phase, Stopped};
 use untether_model::{Cost, Finding, Observation, Schedule, Status, Trial, Tried};
 use untether_runner::{Execution, Executor};
 use untether_store::Store;
@@ -133,8 +133,8 @@ impl Oracle for Jvms<'_> {
     fn try_all(&mut self, trials: &[Trial]) -> Result<Vec<Option<Tried>>, Stopped> {
         let failed = |message: String| Stopped::Failed(message);
         let mut found: Vec<Option<Tried>> = vec![None; trials.len()];
-        // Those with the same tests first are remembered together: there may be tens of thousands.
-        let groups = trials.chunk_by(|a, b| a.before == b.before).flat_map(|group| group.chunks(BLOCK));
+        // Each is remembered by itself: which are asked for together depends on how long they take.
+        let groups = trials.chunks(1);
         let mut todo: Vec<(String, Range<usize>)> = Vec::new();
         let mut start = 0;
         for group in groups {

@@ -141,6 +141,14 @@ public final class Untether {
         }
     }
 
+    /** Before native code that may write so many elements; how many it did is shown by {@link #rangeWrite} afterwards. */
+    @Hidden
+    public static void rangeFill(Object array, int from, int length) {
+        if (array != null && (U.getLong(array, 0L) & HEADER_MASK) != UNTOUCHED && epoch != 0) {
+            UntetherShadow.rangeFill(array, from, length);
+        }
+    }
+
     /** Before {@link System#arraycopy}, with its arguments. */
     @Hidden
     public static void arrayCopy(Object from, int fromIndex, Object to, int toIndex, int length) {

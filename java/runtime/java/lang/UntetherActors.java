@@ -104,8 +104,12 @@ final class UntetherActors {
     /** Ends the current segment and begins one of {@code actor}. Call with the lock held. */
     static void switchTo(int actor, Thread[] newThreads) {
         settle();
-        for (Thread thread : newThreads) {
-            UntetherSharing.root(thread, "ThreadLocal", current);
+        try {
+            for (Thread thread : newThreads) {
+                UntetherSharing.root(thread, "ThreadLocal", current);
+            }
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
         }
         current = actor;
         segment++;
@@ -321,15 +325,20 @@ final class UntetherActors {
         return larger;
     }
 
-    /** Judges the segment's writes and registers what they made reachable. */
+    /** Judges the segment's writes and registers what they made reachable. What fails costs one of them, and no later segment. */
     private static void settle() {
-        for (int i = 0; i < writtenCount; i++) {
-            UntetherSlot slot = written[i];
-            settle(slot);
-            slot.oldSaved = null;
-            written[i] = null;
-        }
+        int count = writtenCount;
         writtenCount = 0;
+        for (int i = 0; i < count; i++) {
+            UntetherSlot slot = written[i];
+            written[i] = null;
+            try {
+                settle(slot);
+            } catch (Throwable fault) {
+                UntetherFaults.caught(fault);
+            }
+            slot.oldSaved = null;
+        }
     }
 
     /** A holder that was collected meanwhile can have no readers. */

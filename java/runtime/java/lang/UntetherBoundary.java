@@ -109,6 +109,8 @@ final class UntetherBoundary {
         }
         try {
             dispatch(hook, self, first, second);
+        } catch (OutOfMemoryError full) {
+            UntetherFaults.caught(full);
         } catch (Throwable unexpected) {
             UntetherTrace.note("boundary", "hook " + hook + ": " + unexpected);
         } finally {

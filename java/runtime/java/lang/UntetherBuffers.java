@@ -28,18 +28,23 @@ final class UntetherBuffers {
     }
 
     /** Elements from one to before another are read or written. */
+    static void access(Object array, int hash, int from, int to, boolean isWrite) {
+        access(array, hash, from, to, isWrite, true);
+    }
+
+    /** The same, where {@code isSure} is false of those that may be written, or some of them. */
     @Hidden
     @DontInline
-    static void access(Object array, int hash, int from, int to, boolean isWrite) {
+    static void access(Object array, int hash, int from, int to, boolean isWrite, boolean isSure) {
         int epoch = Untether.epoch;
         int shift = UntetherShadow.chunkShift(array);
         int last = (to - 1) >>> shift;
         for (int number = from >>> shift; number <= last; number++) {
             UntetherChunk chunk = recent[place(hash, number)];
             if (chunk == null || chunk.place != number || chunk.owner.get() != array
-                    || !chunk.isKnown(cells(array, shift, number, from, to, isWrite), epoch, isWrite)) {
+                    || !chunk.isKnown(isSure ? cells(array, shift, number, from, to, isWrite) : 0, epoch, isWrite)) {
                 if (!UntetherShadow.isCached(hash, STRANGER, epoch, false)) {
-                    slow(array, hash, number, from, to, isWrite);
+                    slow(array, hash, number, from, to, isWrite, isSure);
                 }
                 return;
             }
@@ -47,7 +52,8 @@ final class UntetherBuffers {
     }
 
     @ReservedStackAccess
-    private static void slow(Object array, int hash, int first, int from, int to, boolean isWrite) {
+    private static void slow(
+            Object array, int hash, int first, int from, int to, boolean isWrite, boolean isSure) {
         if (!UntetherLock.enter()) {
             return;
         }
@@ -62,7 +68,7 @@ final class UntetherBuffers {
             for (int number = first; number <= last; number++) {
                 UntetherChunk chunk = (UntetherChunk) shared.slot(number, shared.layout.elementType);
                 recent[place(hash, number)] = chunk;
-                long cells = cells(array, shift, number, from, to, isWrite);
+                long cells = isSure ? cells(array, shift, number, from, to, isWrite) : 0;
                 if (isWrite) {
                     UntetherActors.write(chunk, cells);
                 } else {

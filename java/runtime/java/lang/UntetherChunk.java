@@ -9,7 +9,7 @@ package java.lang;
 final class UntetherChunk extends UntetherSlot {
     static final int CELLS = 64;
 
-    /** Cells that {@link #pendingWriter} has written in its segment: all of them, each as a whole. */
+    /** Cells that {@link #pendingWriter} has surely written in its segment, each as a whole. */
     long written;
 
     /** Cells that {@link #readActor} has read in its segment, and that were told. */
@@ -73,8 +73,10 @@ final class UntetherChunk extends UntetherSlot {
         if (writers == null) {
             return super.isOfAnother(actor);
         }
+        // Where only parts of cells were written, it is not known of which.
+        long mask = written == 0 ? -1L : written;
         for (int cell = 0; cell < CELLS; cell++) {
-            if ((written >>> cell & 1) != 0 && UntetherActors.isUnit(writers[cell]) && writers[cell] != actor) {
+            if ((mask >>> cell & 1) != 0 && UntetherActors.isUnit(writers[cell]) && writers[cell] != actor) {
                 return true;
             }
         }

@@ -21,7 +21,12 @@ final class UntetherFaults {
         int told = count;
         if (told != 0) {
             count = 0;
-            UntetherTrace.note("fault", told + " accesses were not recorded: " + type.getName());
+            try {
+                UntetherTrace.note("fault", told + " accesses were not recorded: " + type.getName());
+            } catch (OutOfMemoryError full) {
+                // Another time.
+                count = told;
+            }
         }
     }
 }

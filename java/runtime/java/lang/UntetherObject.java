@@ -44,7 +44,7 @@ final class UntetherObject extends WeakReference<Object> {
     /** For containers: the last stretch in which another thread than the worker's wrote to it. */
     int foreignIn;
 
-    /** For what a root refers to: the stretch in which a test wrote below it, and that in which an initializer did so as well. */
+    /** For what a root refers to: the stretch in which a test wrote below it; for that, and for containers, when an initializer did. */
     int writtenIn;
     int mixedIn;
 

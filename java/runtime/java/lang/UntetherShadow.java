@@ -92,6 +92,22 @@ final class UntetherShadow {
         rangeAccess(array, hash, index, (int) Math.min((long) index + length, UntetherArrays.length(array)), isWrite);
     }
 
+    /** Native code is about to write some of these elements, from the first on. */
+    @Hidden
+    @DontInline
+    static void rangeFill(Object array, int index, int length) {
+        int hash = UntetherHeader.existingHash(array);
+        if (hash == 0 || Untether.epoch == 0 || length <= 0 || index < 0 || index >= UntetherArrays.length(array)) {
+            return;
+        }
+        int to = (int) Math.min((long) index + length, UntetherArrays.length(array));
+        if (UntetherBuffers.isBuffer(array)) {
+            UntetherBuffers.access(array, hash, index, to, true, false);
+        } else {
+            rangeAccess(array, hash, index, to, true);
+        }
+    }
+
     private static void rangeAccess(Object array, int hash, int from, int to, boolean isWrite) {
         if (UntetherBuffers.isBuffer(array)) {
             UntetherBuffers.access(array, hash, from, to, isWrite);

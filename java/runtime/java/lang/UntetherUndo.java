@@ -51,7 +51,7 @@ final class UntetherUndo {
 
     private static String obstacle;
 
-    /** The last stretch in which an initializer wrote below somebody else's static field. */
+    /** The last stretch in which an initializer wrote into a container. */
     private static int lastMixed;
 
     /** Whether the classes that tests need are initialised, so that the effects of initializers are part of the world. */
@@ -331,27 +331,33 @@ final class UntetherUndo {
     }
 
     /**
-     * Whether tests and initializers wrote below the same static field of a library: while the JVM was warmed up, or since the
-     * last save. What initializers did stays, and without it what tests did cannot be taken out of a list or a cache that both
+     * Whether tests and initializers wrote below the same static field of a library while the JVM was warmed up, or into the
+     * same container since the last save. What initializers did stays, and without it what tests did cannot be taken out of a list or a cache that both
      * filled: it stays as well. In the project's own state tests are looked at more closely, so there each slot counts.
      */
     private static boolean isMixed(UntetherObject owner) {
-        if (isWarm ? lastMixed < windows[depth - 1] : owner.isMirror) {
-            return false;
+        if (!isWarm) {
+            UntetherObject top = topOf(owner);
+            return !owner.isMirror && top.mixedIn != 0 && top.parent != null && !isBelowProject(top);
         }
-        UntetherObject top = topOf(owner);
-        boolean isMixed = isWarm ? top.mixedIn >= windows[depth - 1] : top.mixedIn != 0;
-        return isMixed && top.parent != null && !isOfProject(owner);
+        return lastMixed >= windows[depth - 1] && isOfContainer(owner)
+                && containerOf(owner).mixedIn >= windows[depth - 1] && !isOfProject(owner);
     }
 
-    /** Whether a class of the project's own, or what it sets in the JDK, leads to the object. */
+    /** Whether the static field that leads to the object is one of the project's, or one that it sets in the JDK. */
+    private static boolean isBelowProject(UntetherObject top) {
+        Object holder = top.parent.get();
+        return !(holder instanceof Class) || isOfProject((Class<?>) holder);
+    }
+
+    /** Whether an object of the project, or what it sets in the JDK, has the slots of this one, or holds it. */
     private static boolean isOfProject(UntetherObject owner) {
-        UntetherObject top = topOf(owner);
-        Object holder = owner.isMirror ? owner.get() : top.parent == null ? null : top.parent.get();
-        if (!(holder instanceof Class)) {
-            return true;
-        }
-        Class<?> type = (Class<?>) holder;
+        UntetherLayout layout = owner.isMirror || !owner.layout.isTransparent ? owner.layout : owner.holder;
+        Class<?> type = layout == null ? null : layout.get();
+        return type == null || isOfProject(type);
+    }
+
+    private static boolean isOfProject(Class<?> type) {
         return type == System.class || type == java.util.Locale.class || type == java.util.TimeZone.class || isFromFolder(type);
     }
 
@@ -392,13 +398,12 @@ final class UntetherUndo {
 
     /** An initializer is about to write the slot. Call with the lock held. */
     static void noteInitializer(UntetherSlot slot) {
-        if (slot.owner.isMirror) {
-            return;
-        }
-        UntetherObject top = topOf(slot.owner);
-        if (isWarm || top.writtenIn == window) {
-            top.mixedIn = window;
+        if (isWarm && isOfContainer(slot.owner)) {
+            containerOf(slot.owner).mixedIn = window;
             lastMixed = window;
+        } else if (!isWarm && !slot.owner.isMirror) {
+            UntetherObject top = topOf(slot.owner);
+            top.mixedIn = top.writtenIn == window ? window : top.mixedIn;
         }
     }
 
