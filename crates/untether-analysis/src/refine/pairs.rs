@@ -60,9 +60,20 @@ impl Session<'_, '_> {
         all.filter(|(first, second)| first != second)
     }
 
+    /// What shows there can make more tests untrusted where JVMs are put back: then their pairs are tried as well.
+    pub(crate) fn search_fresh_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        loop {
+            let untrusted = self.unfaithful.len();
+            self.try_fresh_pairs(targets)?;
+            if self.unfaithful.len() == untrusted {
+                return Ok(());
+            }
+        }
+    }
+
     /// Pairs that could not be tried otherwise, each in a JVM of its own, as packed schedules only show them in company:
     /// candidates first, then all of tests that come to something else where JVMs are put back.
-    pub(crate) fn search_fresh_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+    fn try_fresh_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
         let initialized: HashSet<(Test, Test)> = self.evidence.initializer_pairs(targets).into_iter().collect();
         let of_untrusted: BTreeSet<Test> = targets.intersection(&self.unfaithful).copied().collect();
         let mut open: Vec<(Test, Test)> = initialized.iter().copied().collect();
@@ -73,7 +84,8 @@ impl Session<'_, '_> {
         open.retain(|&pair| {
             let is_tried = self.pairs.contains_key(&pair) && self.is_trusted(pair.1) && !initialized.contains(&pair);
             let can_run = self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing;
-            can_run && !is_tried && seen.insert(pair)
+            let is_done = self.fresh_pairs.contains(&pair) || self.untriable.contains(&pair);
+            can_run && !is_tried && !is_done && seen.insert(pair)
         });
         let before = self.oracle.jvms_spent();
         for (at, some) in open.chunks(FRESH_AT_ONCE).enumerate() {
