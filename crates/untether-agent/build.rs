@@ -20,6 +20,10 @@ fn main() {
     sources.sort();
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).expect("cargo's output folder is writable");
+    let events = out.join("../UntetherEvents.java");
+    fs::write(&events, untether_frameworks::java_constants("java.lang", "UntetherEvents"))
+        .expect("cargo's output folder is writable");
+    sources.push(events);
     sources.push(shared_names(&root.join("../shared/untether/UntetherNames.java"), &out));
 
     let javac = match env::var_os("JAVA_HOME") {

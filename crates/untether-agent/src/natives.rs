@@ -134,12 +134,12 @@ unsafe extern "system" fn fields(jni: *mut JNIEnv, _class: jclass, declaring: jc
 }
 
 fn is_framework(class: &str) -> bool {
-    untether_weave::boundary::is_framework(class.replace('.', "/").as_bytes())
+    untether_frameworks::is_runner(class.as_bytes())
 }
 
 fn is_opaque(agent: &Agent, class: &str) -> bool {
     class.starts_with("java.lang.Untether")
-        || untether_weave::boundary::is_build_tool(class.replace('.', "/").as_bytes())
+        || untether_frameworks::is_build_tool(class.as_bytes())
         || agent.options.immutable.matches(class)
 }
 

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
 
+use untether_frameworks::{BUILD_TOOL_DAEMONS, BUILD_TOOL_MAINS};
+
 use crate::lifeline;
 
 /// Names the agent library; set by `untether detect`.
@@ -19,23 +21,8 @@ const OPTIONS: &str = "UNTETHER_OPTIONS";
 const PRELOAD_BEFORE: &str = "UNTETHER_PRELOAD_BEFORE";
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Main classes of build tools: they run no tests themselves, and end with the build.
-const BUILD_TOOLS: &[&str] = &[
-    "org.codehaus.plexus.classworlds.launcher.Launcher",
-    "org.codehaus.classworlds.Launcher",
-    "org.apache.maven.wrapper.MavenWrapperMain",
-    "org.gradle.launcher.GradleMain",
-    "org.gradle.wrapper.GradleWrapperMain",
-];
-
-/// Main classes and options of other JVMs that run no tests themselves.
-const NOT_TESTS: &[&str] = &[
-    "org.gradle.launcher.daemon.bootstrap.GradleDaemon",
-    "-version",
-    "--version",
-    "-fullversion",
-    "-XshowSettings:properties",
-];
+/// Options of JVMs that run nothing.
+const NOTHING_TO_RUN: &[&str] = &["-version", "--version", "-fullversion", "-XshowSettings:properties"];
 
 type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 type StartMain =
@@ -90,7 +77,7 @@ unsafe fn injected(argc: c_int, argv: *mut *mut c_char) -> Option<(c_int, *mut *
     // SAFETY: given by the caller.
     let texts = || arguments.iter().map(|&argument| unsafe { CStr::from_ptr(argument) }.to_bytes());
     let is_one_of = |names: &[&str]| texts().any(|text| names.iter().any(|name| name.as_bytes() == text));
-    if is_one_of(BUILD_TOOLS) {
+    if is_one_of(BUILD_TOOL_MAINS) {
         if let Some(directory) = Path::new(&options).parent() {
             lifeline::hang_on(directory);
         }
@@ -98,7 +85,7 @@ unsafe fn injected(argc: c_int, argv: *mut *mut c_char) -> Option<(c_int, *mut *
     }
     let is_watched =
         |text: &[u8]| text.starts_with(b"-agentpath:") && text.windows(14).any(|part| part == b"untether_agent");
-    if is_one_of(NOT_TESTS) || texts().any(is_watched) || arguments.len() < 2 {
+    if is_one_of(BUILD_TOOL_DAEMONS) || is_one_of(NOTHING_TO_RUN) || texts().any(is_watched) || arguments.len() < 2 {
         return None;
     }
     let option = [b"-agentpath:", agent.as_bytes(), b"=", options.as_bytes()].concat();

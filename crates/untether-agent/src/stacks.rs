@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use untether_weave::boundary::is_framework;
+use untether_frameworks::is_runner;
 use untether_wire::{Frame, StackFrame};
 
 use crate::agent::Agent;
@@ -49,7 +49,7 @@ impl Stacks {
             Some(&Some(number)) => return number,
             Some(None) => {}
             None => {
-                let has_all = count < FIRST || first.iter().any(|frame| self.is_framework(frame, agent));
+                let has_all = count < FIRST || first.iter().any(|frame| self.is_runner(frame, agent));
                 let number = has_all.then(|| self.number(&first[..count], agent));
                 self.first.insert(first, number);
                 if let Some(number) = number {
@@ -64,7 +64,7 @@ impl Stacks {
     }
 
     fn number(&mut self, frames: &[RawFrame], agent: &Agent) -> u32 {
-        let end = frames.iter().position(|frame| self.is_framework(frame, agent));
+        let end = frames.iter().position(|frame| self.is_runner(frame, agent));
         let raw = &frames[..end.map_or(frames.len(), |end| end + 1)];
         if let Some(&number) = self.numbers.get(raw) {
             return number;
@@ -76,7 +76,7 @@ impl Stacks {
         number
     }
 
-    fn is_framework(&mut self, frame: &RawFrame, agent: &Agent) -> bool {
+    fn is_runner(&mut self, frame: &RawFrame, agent: &Agent) -> bool {
         matches!(self.known(frame.method, agent), Known::Shown { is_framework: true, .. })
     }
 
@@ -104,7 +104,7 @@ impl Stacks {
         if class.starts_with("java.lang.Untether") {
             return Known::Hidden;
         }
-        let is_framework = is_framework(class.replace('.', "/").as_bytes());
+        let is_framework = is_runner(class.replace('.', "/").as_bytes());
         lines.sort_unstable();
         self.method_count += 1;
         let number = self.method_count;

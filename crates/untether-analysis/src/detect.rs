@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use untether_frameworks::is_runner;
 use untether_model::{
     Access, AccessMode, ActorKind, Detection, Event, Label, Labels, Resource, StackLine, Trace, Unit, UnitKind, is_jdk,
 };
@@ -61,21 +62,6 @@ const LOGGING_PREFIXES: [&str; 5] =
 /// What these keep for each thread is plumbing: caches of providers, guards against being entered twice.
 const PLUMBING_PREFIXES: [&str; 6] =
     ["java.security.", "java.nio.", "java.net.URL", "jdk.internal.", "sun.", "com.sun."];
-/// Their own caches are nobody's business; the agent does not watch their fields either.
-const FRAMEWORK_PREFIXES: [&str; 11] = [
-    "org.junit.platform.",
-    "org.junit.jupiter.engine.",
-    "org.junit.jupiter.params.",
-    "org.junit.vintage.",
-    "org.junit.runner.",
-    "org.junit.runners.",
-    "org.junit.internal.runners.",
-    "junit.framework.TestResult",
-    "junit.framework.TestSuite",
-    "org.apache.maven.surefire.",
-    "untether.",
-];
-
 /// Stacks that are really used, renumbered.
 #[derive(Default)]
 struct StackTable {
@@ -254,7 +240,7 @@ impl<'t> Analysis<'t> {
                 .collect();
             let starts = |class: &str, prefixes: &[&str]| prefixes.iter().any(|prefix| class.starts_with(prefix));
             let innermost = classes.iter().position(|class| !is_jdk(class));
-            let is_for_framework = innermost.is_some_and(|at| starts(classes[at], &FRAMEWORK_PREFIXES));
+            let is_for_framework = innermost.is_some_and(|at| is_runner(classes[at].as_bytes()));
             let of_jdk = &classes[..innermost.unwrap_or(classes.len())];
             let last_logging = of_jdk.iter().rposition(|class| starts(class, &LOGGING_PREFIXES));
             let user = classes.iter().position(|class| !class.starts_with("java.lang.ThreadLocal"));

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::launch::Launch;
-use crate::names::{class_of, is_jdk, is_test_framework};
+use untether_frameworks::is_test_framework;
+
+use crate::names::{class_of, is_jdk};
 use crate::trace::{Outcome, StackLine};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -208,7 +210,7 @@ impl Detection {
 
     /// The innermost line of the project's own code.
     pub fn own_line<'s>(&self, stack: &'s [StackLine]) -> Option<&'s StackLine> {
-        stack.iter().find(|line| self.is_own(&line.class) && !is_test_framework(&line.class))
+        stack.iter().find(|line| self.is_own(&line.class) && !is_test_framework(line.class.as_bytes()))
     }
 
     pub fn resource(&self, number: u32) -> &Resource {

@@ -15,7 +15,7 @@ pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, Unit, UnitKind,
 };
 pub use launch::{Launch, Withheld, WithheldKind};
-pub use names::{class_of, is_jdk, is_test_framework, is_within, method_of, outermost, simple_name};
+pub use names::{class_of, is_jdk, is_within, method_of, outermost, simple_name};
 pub use record::RefinementRecord;
 pub use refinement::{
     Cause, Certainty, Channel, Contrast, Cost, Coverage, Finding, Observation, PutBack, Replay, Role, Schedule, Share,

@@ -31,13 +31,6 @@ pub fn simple_name(class: &str) -> &str {
     &class[start..]
 }
 
-/// Whether the class belongs to a test framework: nobody mends that.
-pub fn is_test_framework(class: &str) -> bool {
-    ["org.junit.", "junit.framework.", "junit.extensions.", "org.opentest4j.", "org.apiguardian.", "org.hamcrest."]
-        .iter()
-        .any(|prefix| class.starts_with(prefix))
-}
-
 /// Whether the class, or a field that is named with its class, belongs to the JDK.
 pub fn is_jdk(name: &str) -> bool {
     ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|prefix| name.starts_with(prefix))

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use untether_model::{Dependency, Detection, Label, Labels, Resource, StackLine, is_jdk, is_test_framework};
+use untether_frameworks::is_test_framework;
+use untether_model::{Dependency, Detection, Label, Labels, Resource, StackLine, is_jdk};
 
 /// Where state lives, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,12 +96,12 @@ impl<'d> Ranker<'d> {
 }
 
 pub(crate) fn is_own_line(detection: &Detection, line: &StackLine) -> bool {
-    detection.is_own(&line.class) && !is_test_framework(&line.class)
+    detection.is_own(&line.class) && !is_test_framework(line.class.as_bytes())
 }
 
 fn is_own_field(detection: &Detection, field: &str) -> bool {
     let class = field.rsplit_once('.').map_or(field, |(class, _)| class);
-    detection.is_own(class) && !is_test_framework(class)
+    detection.is_own(class) && !is_test_framework(class.as_bytes())
 }
 
 /// The field behind system properties.

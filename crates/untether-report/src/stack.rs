@@ -2,6 +2,7 @@
 
 use std::io::{Result, Write};
 
+use untether_frameworks::is_harness;
 use untether_model::{Detection, StackLine, simple_name};
 
 use crate::rank::is_own_line;
@@ -24,7 +25,8 @@ pub(crate) fn write_stack(
     }
     let is_own = |line: &StackLine| is_own_line(detection, line);
     let below_own = stack.iter().rposition(is_own).map_or(0, |last| last + 1);
-    let stack = &stack[..stack.iter().position(is_harness).unwrap_or(stack.len()).max(below_own)];
+    let stack =
+        &stack[..stack.iter().position(|line| is_harness(line.class.as_bytes())).unwrap_or(stack.len()).max(below_own)];
     let is_kept = |at: usize| at < 2 || is_own(&stack[at]) || stack.get(at + 1).is_some_and(is_own);
     let (mut at, mut written) = (0, 0);
     while at < stack.len() {
@@ -52,20 +54,4 @@ pub(crate) fn place(detection: &Detection, stack: &[StackLine]) -> Option<String
         (file, line) => format!(" ({file}:{line})"),
     };
     Some(format!("{}.{}{at}", simple_name(&line.class), line.method))
-}
-
-/// Frames below the test itself: reflection and the framework.
-fn is_harness(line: &StackLine) -> bool {
-    // Hidden classes of method handles are named by their address.
-    [
-        "0x",
-        "java.lang.invoke.",
-        "jdk.internal.reflect.",
-        "java.lang.reflect.Method",
-        "org.junit.platform.",
-        "org.junit.runner",
-        "junit.framework.",
-    ]
-    .iter()
-    .any(|prefix| line.class.starts_with(prefix))
 }

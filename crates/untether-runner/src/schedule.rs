@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +27,10 @@ const POLL: Duration = Duration::from_millis(4);
 
 /// How long a JVM whose tests are done may take to end.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How much longer than the longest of all tests one may take that is only tried, and the least that it may.
+const PATIENCE: u32 = 10;
+const LEAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long schedules may take.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +63,8 @@ pub struct Executor {
     aside: Option<SetAside>,
     /// Tests that a watched JVM runs first, so that classes are initialised before anything is tried.
     pub(crate) warm_up: Vec<String>,
+    /// The longest that a test took which ended, in milliseconds.
+    longest: AtomicU64,
 }
 
 /// What came of it, unless time ran out.
@@ -94,6 +100,7 @@ impl Executor {
             idle: Mutex::default(),
             aside: None,
             warm_up: Vec::new(),
+            longest: AtomicU64::new(0),
         }
     }
 
@@ -185,7 +192,7 @@ impl Executor {
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| RunnerError::CannotStart { program: program.clone(), source })?;
         let mut jvm = LiveJvm::new(child, files)?;
-        match self.follow(tests, &mut jvm) {
+        match self.follow(tests, &mut jvm, self.limits.per_test) {
             // It ran nothing: once more, to hear why.
             Err(RunnerError::WorkerFailed { .. }) => {
                 let said = command
@@ -229,12 +236,20 @@ impl Executor {
         lines.extend(self.warm_up.iter().cloned());
         lines.push("!warm".to_owned());
         jvm.give(&self.context.plan(&lines));
-        let part = self.follow(&self.warm_up, &mut jvm)?;
+        let part = self.follow(&self.warm_up, &mut jvm, self.limits.per_test)?;
         Ok(part.is_waiting.then_some(jvm))
     }
 
-    /// Follows what a JVM tells until its plan is over, it ends, or takes too long.
-    pub(crate) fn follow(&self, tests: &[String], jvm: &mut LiveJvm) -> Result<Part, RunnerError> {
+    /// How long a test may take in a JVM that was put back: what hangs there may only hang because of that.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.longest.load(Ordering::Relaxed) {
+            0 => self.limits.per_test,
+            longest => (Duration::from_millis(longest) * PATIENCE).max(LEAST_PATIENCE).min(self.limits.per_test),
+        }
+    }
+
+    /// Follows what a JVM tells until its plan is over, it ends, or a test takes longer than it may.
+    pub(crate) fn follow(&self, tests: &[String], jvm: &mut LiveJvm, per_test: Duration) -> Result<Part, RunnerError> {
         let results = jvm.files.results.clone();
         let unreadable = |source| RunnerError::CannotRead { path: results.clone(), source };
         let mut runs = Runs::new(tests);
@@ -249,6 +264,8 @@ impl Executor {
                     break;
                 }
                 for event in jvm.reader.feed(&buffer[..count]) {
+                    let millis = last_event.elapsed().as_millis().max(1);
+                    self.longest.fetch_max(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
                     last_event = Instant::now();
                     has_event = true;
                     runs.add(event);
@@ -275,8 +292,8 @@ impl Executor {
             if let Some(status) = status {
                 return Ok(runs.into_part(Some((Status::Died, ending(status)))));
             }
-            if last_event.elapsed() > self.limits.per_test {
-                let message = format!("did not end within {} s", self.limits.per_test.as_secs());
+            if last_event.elapsed() > per_test {
+                let message = format!("did not end within {} s", per_test.as_secs());
                 end_tree(jvm.child.0.id());
                 return Ok(runs.into_part(Some((Status::TimedOut, message))));
             }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use untether_model::{PutBack, Trial, Tried, World, class_of, outermost};
+use untether_model::{PutBack, Status, Trial, Tried, World, class_of, outermost};
 
 use crate::error::RunnerError;
 use crate::schedule::{Execution, Executor, LiveJvm, Part};
@@ -271,7 +271,8 @@ impl Executor {
     ) -> Result<Execution<Played>, RunnerError> {
         let is_cold = trials.iter().any(|(_, trial)| trial.world == World::Cold);
         jvm.give(&self.context.plan(&plan.lines));
-        let Part { verdicts, is_out_of_time, fields, obstacle, is_waiting } = self.follow(&plan.tests, &mut jvm)?;
+        let part = self.follow(&plan.tests, &mut jvm, self.patience())?;
+        let Part { mut verdicts, is_out_of_time, fields, mut obstacle, is_waiting } = part;
         if is_waiting && !is_cold {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(jvm);
         }
@@ -279,6 +280,13 @@ impl Executor {
             return Ok(Execution::OutOfTime);
         }
         let executions = verdicts.len();
+        // What hangs after everything was put back may do so for that reason.
+        let is_special = |trial: &Trial| trial.put_back != PutBack::Nothing;
+        let hanging = verdicts.iter().position(|verdict| verdict.status == Status::TimedOut);
+        if let Some(at) = hanging.filter(|_| !trials.iter().any(|(_, trial)| is_special(trial))) {
+            obstacle.get_or_insert_with(|| format!("{} did not end", plan.tests[at]));
+            verdicts.truncate(at);
+        }
         let mut results: Vec<(usize, Tried)> = Vec::new();
         for (verdict, trial) in verdicts.into_iter().zip(&plan.trials) {
             if let Some(trial) = trial {

@@ -44,8 +44,8 @@ impl Store {
         Ok(())
     }
 
-    /// What came of a group of trials.
-    pub fn trials(&self, key: &str) -> Result<Option<Vec<Option<Tried>>>, StoreError> {
+    /// What came of a trial.
+    pub fn trial(&self, key: &str) -> Result<Option<Tried>, StoreError> {
         let found: Option<String> = self
             .connection
             .query_row("SELECT content FROM trial WHERE key = ?1", params![key], |row| row.get(0))
@@ -54,11 +54,11 @@ impl Store {
         found.map(|content| self.parse(&content)).transpose()
     }
 
-    pub fn add_trials(&mut self, groups: &[(String, Vec<Option<Tried>>)], now_ms: i64) -> Result<(), StoreError> {
+    pub fn add_trials(&mut self, trials: &[(String, Tried)], now_ms: i64) -> Result<(), StoreError> {
         let path = self.path.clone();
         let failed = |source| StoreError::Database { path: path.clone(), source };
         let transaction = self.connection.transaction().map_err(failed)?;
-        for (key, tried) in groups {
+        for (key, tried) in trials {
             let content = serde_json::to_string(tried).unwrap_or_default();
             transaction
                 .execute(

@@ -1,8 +1,8 @@
 //! Starts and ends of tests: calls of the runtime in the methods of test frameworks by which they are followed.
 
 use untether_classfile::{ClassFile, Entry, Instruction, Result, opcode};
+use untether_frameworks::{Hook, Moment};
 
-use crate::boundary::{Hook, Moment};
 use crate::pass::{Family, Pass};
 use crate::probe;
 
@@ -36,7 +36,7 @@ impl Family for Boundaries<'_> {
                 }
                 Moment::Leave => {
                     // Locals are unknown in the handler's frame: the runtime tells the runner by its stack.
-                    let mut handler = vec![opcode::BIPUSH, hook.number, 1, 1, 1];
+                    let mut handler = vec![opcode::BIPUSH, hook.event.number(), 1, 1, 1];
                     handler.extend(probe::BOUNDARY.call(&mut pass.class.pool)?);
                     handler.push(opcode::ATHROW);
                     pass.editor.catch_all(&handler);
@@ -69,7 +69,7 @@ impl Family for Boundaries<'_> {
 fn boundary_call(hook: &Hook, class: &mut ClassFile<'_>) -> Result<Vec<u8>> {
     const ACONST_NULL: u8 = 1;
     let references = hook.descriptor.split(')').next().unwrap_or("").matches(';').count();
-    let mut bytes = vec![opcode::BIPUSH, hook.number, opcode::ALOAD_0];
+    let mut bytes = vec![opcode::BIPUSH, hook.event.number(), opcode::ALOAD_0];
     for argument in 0..2 {
         bytes.push(if argument < references { opcode::ALOAD_0 + 1 + argument as u8 } else { ACONST_NULL });
     }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use untether_classfile::{ClassFile, Code, CodeEditor, Error, Member, Result};
+use untether_frameworks::{Hook, hooks_of, is_runner};
 
-use crate::boundary::{self, Hook};
 use crate::heap::{Accesses, Heap};
 use crate::hooks::Boundaries;
 use crate::initializers::Initializers;
@@ -64,8 +64,8 @@ impl Weaver<'_> {
         if name.starts_with(probe::RUNTIME_PREFIX) || probe::FOUNDATION.contains(&name.as_slice()) {
             return Ok(Woven::default());
         }
-        let is_framework = boundary::is_framework(&name);
-        let hooks: Vec<&Hook> = if self.families.boundaries { boundary::hooks_of(&name).collect() } else { Vec::new() };
+        let is_framework = is_runner(&name);
+        let hooks: Vec<&Hook> = if self.families.boundaries { hooks_of(&name).collect() } else { Vec::new() };
         let accesses = self.families.heap.filter(|_| !is_framework);
         if accesses.is_none() && hooks.is_empty() {
             return Ok(Woven::default());

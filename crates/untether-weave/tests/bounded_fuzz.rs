@@ -12,8 +12,11 @@ use std::sync::Arc;
 use support::mutation::endure;
 use support::{Class, codes, newest_jdk};
 use untether_classfile::{Attribute, ClassFile, Code, ConstantPool, Member, opcode};
-use untether_weave::boundary::{HOOKS, hooks_of};
+use untether_frameworks::{HOOKS, hooks_of};
 use untether_weave::foundation::UnsafeConstants;
+use untether_weave::probe::{
+    ARRAY_COPY, ARRAY_READ, CONSTANT_READ, FIELD_READ, FIELD_WRITE, Probe, RANGE_READ, READ_ALL, STATIC_READ,
+};
 use untether_weave::{Accesses, ClassShape, Families, Numbering, Resolver, Weaver, Woven};
 
 /// Numbers on both sides of what fits into `sipush`, and now and then none.
@@ -50,7 +53,11 @@ impl Resolver for Only {
 }
 
 fn weave(bytes: &[u8], resolver: &dyn Resolver) -> Woven {
-    let families = Families { heap: Some(Accesses { reads: true, writes: true }), boundaries: true };
+    weave_for(Accesses { reads: true, writes: true }, bytes, resolver)
+}
+
+fn weave_for(accesses: Accesses, bytes: &[u8], resolver: &dyn Resolver) -> Woven {
+    let families = Families { heap: Some(accesses), boundaries: true };
     Weaver { families, resolver, numbering: &mut Numbers(0) }.weave(bytes)
 }
 
@@ -97,6 +104,29 @@ fn undamaged_classes_are_woven_without_refusals() {
             assert!(code.instructions().all(|instruction| instruction.is_ok()), "{} {method}", class.name);
         }
     }
+}
+
+#[test]
+fn who_wants_only_writes_gets_no_probe_of_a_read() {
+    // As an entry of the constant pool, with its length before it: `readAll` is part of `readAllBytes`.
+    let has = |bytes: &[u8], probe: Probe| {
+        let entry = [&(probe.name.len() as u16).to_be_bytes(), probe.name.as_bytes()].concat();
+        bytes.windows(entry.len()).any(|window| window == entry)
+    };
+    let (mut reads, mut writes) = (0, 0);
+    for class in newest_jdk().classes("java.base/java/util") {
+        let accesses = Accesses { reads: false, writes: true };
+        let woven = weave_for(accesses, &class.bytes, &Only(None));
+        assert_eq!(woven.refusals, [], "{}", class.name);
+        let both = weave(&class.bytes, &Only(None)).bytes;
+        reads += usize::from(both.is_some_and(|both| has(&both, FIELD_READ)));
+        let Some(bytes) = woven.bytes else { continue };
+        for probe in [FIELD_READ, ARRAY_READ, STATIC_READ, CONSTANT_READ, READ_ALL, RANGE_READ, ARRAY_COPY] {
+            assert!(!has(&bytes, probe), "{} calls {}", class.name, probe.name);
+        }
+        writes += usize::from(has(&bytes, FIELD_WRITE));
+    }
+    assert!(reads > 50 && writes > 50, "{reads} {writes}");
 }
 
 #[test]

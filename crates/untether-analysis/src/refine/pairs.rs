@@ -27,18 +27,16 @@ impl Session<'_, '_> {
         };
         let candidates = evidence.candidate_pairs(targets).map(|list| runnable(list, self));
         self.coverage.candidates.all = candidates.iter().map(Vec::len).sum();
-        let is_able = |session: &Self, test: &Test| session.can_run(*test);
         for (stage, list) in candidates.into_iter().enumerate() {
             // Who reads the project's own state comes first: where trials are slow, the others may have to wait.
             let readers: BTreeSet<Test> = match stage {
                 0 => list.iter().map(|&(_, reader)| reader).collect(),
-                _ => targets.iter().copied().filter(|test| is_able(self, test)).collect(),
+                _ => targets.iter().copied().filter(|&test| self.can_run(test)).collect(),
             };
             self.try_alone(readers.clone())?;
             self.check_alone(&readers)?;
             self.suspect_alone(&readers)?;
-            let share = self.cover_pairs(list)?;
-            self.coverage.candidates.tried += share;
+            self.coverage.candidates.tried += self.cover_pairs(list)?;
             // The time may be over before all is tried.
             self.prove_new_causes()?;
         }
@@ -62,9 +60,10 @@ impl Session<'_, '_> {
 
     /// What shows there can make more tests untrusted where JVMs are put back: then their pairs are tried as well.
     pub(crate) fn search_fresh_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+        let most = self.oracle.jvms_spent() + MOST_FRESH_PAIRS;
         loop {
             let untrusted = self.unfaithful.len();
-            self.try_fresh_pairs(targets)?;
+            self.try_fresh_pairs(targets, most)?;
             if self.unfaithful.len() == untrusted {
                 return Ok(());
             }
@@ -73,7 +72,7 @@ impl Session<'_, '_> {
 
     /// Pairs that could not be tried otherwise, each in a JVM of its own, as packed schedules only show them in company:
     /// candidates first, then all of tests that come to something else where JVMs are put back.
-    fn try_fresh_pairs(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
+    fn try_fresh_pairs(&mut self, targets: &BTreeSet<Test>, most: usize) -> Result<(), Stopped> {
         let initialized: HashSet<(Test, Test)> = self.evidence.initializer_pairs(targets).into_iter().collect();
         let of_untrusted: BTreeSet<Test> = targets.intersection(&self.unfaithful).copied().collect();
         let mut open: Vec<(Test, Test)> = initialized.iter().copied().collect();
@@ -87,9 +86,8 @@ impl Session<'_, '_> {
             let is_done = self.fresh_pairs.contains(&pair) || self.untriable.contains(&pair);
             can_run && !is_tried && !is_done && seen.insert(pair)
         });
-        let before = self.oracle.jvms_spent();
         for (at, some) in open.chunks(FRESH_AT_ONCE).enumerate() {
-            if self.oracle.jvms_spent() >= before + MOST_FRESH_PAIRS {
+            if self.oracle.jvms_spent() >= most {
                 break;
             }
             self.progress(Phase::Pairs { left: open.len() - at * FRESH_AT_ONCE });

@@ -2,7 +2,6 @@
 //! asks for the same and finds it there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use untether_analysis::refine::{Oracle, Phase, Stopped};
@@ -134,21 +133,15 @@ impl Oracle for Jvms<'_> {
         let failed = |message: String| Stopped::Failed(message);
         let mut found: Vec<Option<Tried>> = vec![None; trials.len()];
         // Each is remembered by itself: which are asked for together depends on how long they take.
-        let groups = trials.chunks(1);
-        let mut todo: Vec<(String, Range<usize>)> = Vec::new();
-        let mut start = 0;
-        for group in groups {
-            let range = start..start + group.len();
-            start = range.end;
-            let key = self.memo.trials(group);
-            match self.store.trials(&key).map_err(|e| failed(e.to_string()))? {
-                Some(known) if known.len() == group.len() => {
-                    known.into_iter().zip(range).for_each(|(tried, number)| found[number] = tried);
-                }
-                _ => todo.push((key, range)),
+        let mut todo: Vec<(String, usize)> = Vec::new();
+        for (number, trial) in trials.iter().enumerate() {
+            let key = self.memo.trial(trial);
+            found[number] = self.store.trial(&key).map_err(|e| failed(e.to_string()))?;
+            if found[number].is_none() {
+                todo.push((key, number));
             }
         }
-        let list: Vec<Trial> = todo.iter().flat_map(|(_, range)| trials[range.clone()].iter().cloned()).collect();
+        let list: Vec<Trial> = todo.iter().map(|(_, number)| trials[*number].clone()).collect();
         if list.is_empty() {
             return Ok(found);
         }
@@ -166,14 +159,10 @@ impl Oracle for Jvms<'_> {
         if let Some(obstacle) = tried.obstacle {
             self.spent.obstacle.get_or_insert(obstacle);
         }
-        let mut results = tried.results.into_iter();
-        let mut rows: Vec<(String, Vec<Option<Tried>>)> = Vec::new();
-        for (key, range) in todo {
-            let group: Vec<Option<Tried>> = results.by_ref().take(range.len()).collect();
-            group.iter().zip(range).for_each(|(tried, number)| found[number] = tried.clone());
-            if group.iter().all(Option::is_some) {
-                rows.push((key, group));
-            }
+        let mut rows: Vec<(String, Tried)> = Vec::new();
+        for ((key, number), tried) in todo.into_iter().zip(tried.results) {
+            found[number].clone_from(&tried);
+            rows.extend(tried.map(|tried| (key, tried)));
         }
         self.store.add_trials(&rows, now_ms()).map_err(|e| failed(e.to_string()))?;
         Ok(found)

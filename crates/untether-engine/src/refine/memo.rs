@@ -56,18 +56,14 @@ impl<'m> Memo<'m> {
         (key, *occurrence)
     }
 
-    /// The key of trials that have the same tests first.
-    pub(super) fn trials(&self, group: &[Trial]) -> String {
-        let tests = group
-            .iter()
-            .flat_map(|trial| trial.prelude.iter().chain(&trial.before).chain(std::iter::once(&trial.last)));
+    pub(super) fn trial(&self, trial: &Trial) -> String {
+        let tests = trial.prelude.iter().chain(&trial.before).chain(std::iter::once(&trial.last));
         let key = key(|hasher| {
             hasher.hash(self.launch);
-            hasher.number(group.len() as u64);
-            group.iter().for_each(|trial| feed_trial(hasher, trial));
+            feed_trial(hasher, trial);
             self.feed_classes(hasher, tests);
         });
-        format!("trials-{key}")
+        format!("trial-{key}")
     }
 
     /// What the classes of tests look like.

@@ -37,8 +37,6 @@ public final class Untether {
     static final int WRITES = 2;
     static final int BYTES = 4;
 
-    private static final int THREAD_STARTED = 18;
-
     /** Numbers the stretches of one actor's work; 0 until the first test class starts. */
     static int epoch;
 
@@ -211,7 +209,7 @@ public final class Untether {
 
     @Hidden
     public static void boundary(int hook, Object self, Object first, Object second) {
-        if (hook != THREAD_STARTED) {
+        if (hook != UntetherEvents.THREAD_STARTED) {
             UntetherBoundary.reached(hook, self, first, second);
         } else if (epoch != 0) {
             UntetherActors.hasNewThreads = true;

@@ -120,62 +120,61 @@ final class UntetherBoundary {
 
     private static void dispatch(int hook, Object self, Object first, Object second) throws Throwable {
         switch (hook) {
-            case 1:
+            case UntetherEvents.PLATFORM_NODE:
                 platformNode(field(self, "testDescriptor"));
                 break;
-            case 2:
+            case UntetherEvents.PLATFORM_STARTED:
                 platformStarted(first);
                 break;
-            case 3:
+            case UntetherEvents.PLATFORM_FINISHED:
                 platformFinished(first, second);
                 break;
-            case 4:
+            case UntetherEvents.PLATFORM_SKIPPED:
                 platformSkipped(first, (String) second);
                 break;
-            case 5:
+            case UntetherEvents.JUNIT4_CLASS_STARTED:
                 checkOrder(self);
                 classStarted(className(call(self, "getDescription")));
                 break;
-            case 6:
+            case UntetherEvents.JUNIT4_CLASS_FINISHED:
                 classFinished(self == null ? null : className(call(self, "getDescription")));
                 break;
-            case 7:
+            case UntetherEvents.JUNIT4_TEST_PREPARED:
                 testStarted(idOf(call(self, "describeChild", first)), "");
                 break;
-            case 8:
+            case UntetherEvents.JUNIT4_TEST_STARTED:
                 testStarted(idOf(first), "");
                 break;
-            case 9:
+            case UntetherEvents.JUNIT4_TEST_FINISHED:
                 testFinished(idOf(first));
                 break;
-            case 10:
+            case UntetherEvents.JUNIT4_TEST_FAILED:
                 failed(idOf(call(first, "getDescription")), FAILED, (Throwable) call(first, "getException"));
                 break;
-            case 11:
+            case UntetherEvents.JUNIT4_TEST_ABORTED:
                 failed(idOf(call(first, "getDescription")), ABORTED, (Throwable) call(first, "getException"));
                 break;
-            case 12:
+            case UntetherEvents.JUNIT4_TEST_IGNORED:
                 skipped(idOf(first), "");
                 break;
-            case 13:
+            case UntetherEvents.JUNIT3_TEST_STARTED:
                 checkOrder(self);
                 testStarted(junit3(first), "");
                 break;
-            case 14:
+            case UntetherEvents.JUNIT3_TEST_FINISHED:
                 testFinished(junit3(first));
                 break;
-            case 15:
-            case 16:
+            case UntetherEvents.JUNIT3_TEST_FAILED:
                 failed(junit3(first), FAILED, (Throwable) second);
                 break;
-            case 17:
+            case UntetherEvents.JUPITER_INSTANCE_MADE:
                 java.util.List<?> instances = (java.util.List<?>) first;
                 instanceCreated(instances.get(instances.size() - 1));
                 break;
-            case 19:
+            case UntetherEvents.SPOCK_SHARED_INSTANCE:
                 sharedInstance = first;
                 break;
-            case 20:
+            case UntetherEvents.TEST_NG_STARTED:
                 testNgStarted();
                 break;
             default:

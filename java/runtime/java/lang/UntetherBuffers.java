@@ -27,12 +27,7 @@ final class UntetherBuffers {
         return !(array instanceof Object[]) && UntetherArrays.length(array) > SHORTEST;
     }
 
-    /** Elements from one to before another are read or written. */
-    static void access(Object array, int hash, int from, int to, boolean isWrite) {
-        access(array, hash, from, to, isWrite, true);
-    }
-
-    /** The same, where {@code isSure} is false of those that may be written, or some of them. */
+    /** Elements from one to before another are read or written; not {@code isSure} where only some of them may be. */
     @Hidden
     @DontInline
     static void access(Object array, int hash, int from, int to, boolean isWrite, boolean isSure) {

@@ -23,6 +23,9 @@ final class UntetherLayout extends WeakReference<Class<?>> {
     /** Arrays and objects of the JDK: people name them by the field that leads to them. */
     final boolean isTransparent;
 
+    /** Whose it is, as {@link UntetherUndo} sees it: 1 the project's, 2 a library's, 0 not asked yet. */
+    byte origin;
+
     /** For arrays: the element type's first character. */
     final char elementType;
 

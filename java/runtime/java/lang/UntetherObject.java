@@ -41,7 +41,7 @@ final class UntetherObject extends WeakReference<Object> {
     /** The stretch in which a test made it reachable, as {@link UntetherUndo} numbers them; 0 for other objects. */
     int madeIn;
 
-    /** For containers: the last stretch in which another thread than the worker's wrote to it. */
+    /** For what is put back as a whole: the last stretch in which another thread than the worker's wrote to it. */
     int foreignIn;
 
     /** For what a root refers to: the stretch in which a test wrote below it; for that, and for containers, when an initializer did. */

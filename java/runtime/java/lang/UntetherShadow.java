@@ -33,13 +33,6 @@ final class UntetherShadow {
     private static UntetherObject[] table = new UntetherObject[1 << 16];
     private static int size;
 
-    /** Numbered instance fields, resolved: declaring class's layout and offset. */
-    private static UntetherLayout[] fieldLayout = new UntetherLayout[1 << 12];
-    private static long[] fieldOffset = new long[1 << 12];
-
-    private static UntetherObject[] staticOwner = new UntetherObject[1 << 12];
-    private static long[] staticOffset = new long[1 << 12];
-
     private UntetherShadow() {}
 
     // ---- accesses, as the probes report them
@@ -69,7 +62,7 @@ final class UntetherShadow {
             return;
         }
         if (UntetherBuffers.isBuffer(array)) {
-            UntetherBuffers.access(array, hash, index, index + 1, isWrite);
+            UntetherBuffers.access(array, hash, index, index + 1, isWrite, true);
             return;
         }
         int chunk = index >>> chunkShift(array);
@@ -81,6 +74,18 @@ final class UntetherShadow {
     @Hidden
     @DontInline
     static void rangeAccess(Object array, int index, int length, boolean isWrite) {
+        rangeAccess(array, index, length, isWrite, true);
+    }
+
+    /** Native code is about to write some of these elements, from the first on. */
+    @Hidden
+    @DontInline
+    static void rangeFill(Object array, int index, int length) {
+        rangeAccess(array, index, length, true, false);
+    }
+
+    @Hidden
+    private static void rangeAccess(Object array, int index, int length, boolean isWrite, boolean isSure) {
         if (Untether.epoch == 0 || length <= 0 || index < 0) {
             return;
         }
@@ -89,35 +94,22 @@ final class UntetherShadow {
             return;
         }
         // Copies may ask for more than there is.
-        rangeAccess(array, hash, index, (int) Math.min((long) index + length, UntetherArrays.length(array)), isWrite);
+        int to = (int) Math.min((long) index + length, UntetherArrays.length(array));
+        elementsAccess(array, hash, index, to, isWrite, isSure);
     }
 
-    /** Native code is about to write some of these elements, from the first on. */
+    /** Elements from one to before another, which there are; not {@code isSure} where only some of them may be written. */
     @Hidden
-    @DontInline
-    static void rangeFill(Object array, int index, int length) {
-        int hash = UntetherHeader.existingHash(array);
-        if (hash == 0 || Untether.epoch == 0 || length <= 0 || index < 0 || index >= UntetherArrays.length(array)) {
+    private static void elementsAccess(Object array, int hash, int from, int to, boolean isWrite, boolean isSure) {
+        if (UntetherBuffers.isBuffer(array)) {
+            UntetherBuffers.access(array, hash, from, to, isWrite, isSure);
             return;
         }
-        int to = (int) Math.min((long) index + length, UntetherArrays.length(array));
-        if (UntetherBuffers.isBuffer(array)) {
-            UntetherBuffers.access(array, hash, index, to, true, false);
-        } else {
-            rangeAccess(array, hash, index, to, true);
-        }
-    }
-
-    private static void rangeAccess(Object array, int hash, int from, int to, boolean isWrite) {
-        if (UntetherBuffers.isBuffer(array)) {
-            UntetherBuffers.access(array, hash, from, to, isWrite);
-        } else {
-            int shift = chunkShift(array);
-            int first = from >>> shift;
-            int last = (to - 1) >>> shift;
-            if (first != last || !isCached(hash, first, Untether.epoch, isWrite)) {
-                rangeSlow(array, hash, first, last, !isWrite, isWrite);
-            }
+        int shift = chunkShift(array);
+        int first = from >>> shift;
+        int last = (to - 1) >>> shift;
+        if (first != last || !isCached(hash, first, Untether.epoch, isWrite)) {
+            rangeSlow(array, hash, first, last, !isWrite, isWrite);
         }
     }
 
@@ -171,10 +163,10 @@ final class UntetherShadow {
             return;
         }
         if ((mode & Untether.READS) != 0) {
-            rangeAccess(array, hash, (int) (start / scale), (int) to, false);
+            elementsAccess(array, hash, (int) (start / scale), (int) to, false, true);
         }
         if ((mode & Untether.WRITES) != 0) {
-            rangeAccess(array, hash, (int) (start / scale), (int) to, true);
+            elementsAccess(array, hash, (int) (start / scale), (int) to, true, true);
         }
     }
 
@@ -192,7 +184,7 @@ final class UntetherShadow {
         if (object.getClass().isArray()) {
             int length = UntetherArrays.length(object);
             if (length > 0) {
-                rangeAccess(object, hash, 0, length, false);
+                elementsAccess(object, hash, 0, length, false, true);
             }
             return;
         }
@@ -265,7 +257,7 @@ final class UntetherShadow {
         if (epoch == 0) {
             return;
         }
-        if (!UntetherLock.isInside() && resolveStatic(field)) {
+        if (!UntetherLock.isInside() && UntetherNumbered.resolveStatic(field)) {
             staticSlow(field, isWrite);
         }
         if (UntetherActors.ownsEpoch() && Untether.epoch == epoch && !UntetherLock.isInside()
@@ -278,13 +270,13 @@ final class UntetherShadow {
     @DontInline
     @ReservedStackAccess
     static void constantAccess(int field) {
-        if (Untether.epoch == 0 || UntetherLock.isInside() || !resolveStatic(field) || !UntetherLock.enter()) {
+        if (Untether.epoch == 0 || UntetherLock.isInside() || !UntetherNumbered.resolveStatic(field) || !UntetherLock.enter()) {
             return;
         }
         try {
-            UntetherObject owner = staticOwner[field];
+            UntetherObject owner = UntetherNumbered.staticOwner[field];
             if (UntetherActors.isTainted(owner.writer)) {
-                slotAccess(owner, staticOffset[field], true, false);
+                slotAccess(owner, UntetherNumbered.staticOffset[field], true, false);
             } else if (!UntetherActors.isInitializing(owner.writer)) {
                 U.putByte(Untether.CONSTANTS + field, (byte) 0);
             }
@@ -303,7 +295,7 @@ final class UntetherShadow {
             return;
         }
         try {
-            slotAccess(staticOwner[field], staticOffset[field], !isWrite, isWrite);
+            slotAccess(UntetherNumbered.staticOwner[field], UntetherNumbered.staticOffset[field], !isWrite, isWrite);
         } catch (Throwable fault) {
             UntetherFaults.caught(fault);
         } finally {
@@ -319,7 +311,7 @@ final class UntetherShadow {
         try {
             UntetherObject shared = find(object, hash);
             if (shared != null && !shared.isMirror) {
-                long offset = resolveInstance(field, shared.layout);
+                long offset = UntetherNumbered.instanceOffset(field, shared.layout);
                 if (offset >= 0) {
                     slotAccess(shared, offset, !isWrite, isWrite);
                 }
@@ -505,117 +497,6 @@ final class UntetherShadow {
             UntetherActors.nextEpoch();
         }
         return shared;
-    }
-
-    // ---- numbered fields
-
-    private static long resolveInstance(int field, UntetherLayout layout) {
-        if (field >= fieldLayout.length) {
-            int length = Integer.highestOneBit(field) * 2;
-            UntetherLayout[] layouts = new UntetherLayout[length];
-            System.arraycopy(fieldLayout, 0, layouts, 0, fieldLayout.length);
-            long[] offsets = new long[length];
-            System.arraycopy(fieldOffset, 0, offsets, 0, fieldOffset.length);
-            fieldLayout = layouts;
-            fieldOffset = offsets;
-        }
-        UntetherLayout known = fieldLayout[field];
-        for (UntetherLayout at = layout; known != null && at != null; at = at.parent) {
-            if (at == known) {
-                return fieldOffset[field];
-            }
-        }
-        String[] parts = split(UntetherNative.field(field, false));
-        UntetherLayout at = layout;
-        while (at != null && !at.name.equals(parts[0])) {
-            at = at.parent;
-        }
-        if (at == null) {
-            return -1;
-        }
-        long offset = at.offsetOf(parts[1], parts[2].charAt(0), false);
-        fieldLayout[field] = at;
-        fieldOffset[field] = offset;
-        return offset;
-    }
-
-    /** Finds the class and offset of a static field; runs without the lock, as it may load a class. */
-    @Hidden
-    private static boolean resolveStatic(int field) {
-        UntetherObject[] owners = staticOwner;
-        if (field < owners.length && owners[field] != null) {
-            return staticOffset[field] >= 0;
-        }
-        Class<?> named = UntetherNative.staticOwner(field);
-        String[] parts = null;
-        if (named == null) {
-            if (!UntetherLock.suspend()) {
-                return false;
-            }
-            try {
-                parts = split(UntetherNative.field(field, true));
-                named = Class.forName(parts[0], false, UntetherNative.staticLoader(field));
-            } catch (Throwable unresolvable) {
-                return false;
-            } finally {
-                UntetherLock.resume();
-            }
-        }
-        if (!UntetherLock.enter()) {
-            return false;
-        }
-        try {
-            parts = split(UntetherNative.field(field, true));
-            Class<?> declaring = declaringClass(named, parts[1], parts[2].charAt(0));
-            if (field >= staticOwner.length) {
-                int length = Integer.highestOneBit(field) * 2;
-                UntetherObject[] grown = new UntetherObject[length];
-                System.arraycopy(staticOwner, 0, grown, 0, staticOwner.length);
-                long[] offsets = new long[length];
-                System.arraycopy(staticOffset, 0, offsets, 0, staticOffset.length);
-                staticOffset = offsets;
-                staticOwner = grown;
-            }
-            if (declaring == null) {
-                return false;
-            }
-            UntetherObject owner = mirror(declaring, 0);
-            staticOffset[field] = owner.layout.offsetOf(parts[1], parts[2].charAt(0), true);
-            staticOwner[field] = owner;
-            return staticOffset[field] >= 0;
-        } catch (Throwable fault) {
-            UntetherFaults.caught(fault);
-        } finally {
-            UntetherLock.exit();
-        }
-        return false;
-    }
-
-    /**
-     * JVMS 5.4.3.2: the class itself, its superinterfaces, then its superclass. The one that declares the field is at least
-     * being initialised, as the program has read it; others may not even be prepared, and are not looked at.
-     */
-    private static Class<?> declaringClass(Class<?> from, String name, char type) {
-        for (Class<?> at = from; at != null; at = at.getSuperclass()) {
-            if (UntetherNative.isPrepared(at) && UntetherLayout.of(at).declares(name, type)) {
-                return at;
-            }
-            for (Class<?> parent : at.getInterfaces()) {
-                Class<?> found = declaringClass(parent, name, type);
-                if (found != null) {
-                    return found;
-                }
-            }
-        }
-        return null;
-    }
-
-    private static String[] split(String text) {
-        int first = text.indexOf(';');
-        int second = text.indexOf(';', first + 1);
-        return new String[] {
-            text.substring(0, first), text.substring(first + 1, second), text.substring(second + 1)
-        };
     }
 
     static int chunkShift(Object array) {

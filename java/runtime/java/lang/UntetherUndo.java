@@ -296,8 +296,11 @@ final class UntetherUndo {
 
     /** The slot is about to be written. Call with the lock held. */
     static void note(UntetherSlot slot, Object object) {
-        if (Thread.currentThread() != worker && isOfContainer(slot.owner)) {
-            containerOf(slot.owner).foreignIn = window;
+        if (Thread.currentThread() != worker) {
+            UntetherObject unit = unitOf(slot.owner);
+            if (unit != null) {
+                unit.foreignIn = window;
+            }
         }
         if (!isWarm) {
             topOf(slot.owner).writtenIn = window;
@@ -322,12 +325,38 @@ final class UntetherUndo {
     }
 
     /**
-     * Whether it is part of a container to which another thread than the worker's wrote since the last save: while such threads
-     * run, the container stays as it is, and as a whole. Half of it put back, a queue's head but not the node that it
-     * points to, would be one that its own code never left, and may turn round in for ever.
+     * Whether it is part of something to which another thread than the worker's wrote since the last save: while such
+     * threads run, it stays as it is, and as a whole. Half of it put back, a queue's head but not the node that it
+     * points to, would be one that its own code never left, and may turn round in or wait for ever.
      */
     private static boolean isOfOthers(UntetherObject owner) {
-        return isOfContainer(owner) && containerOf(owner).foreignIn >= windows[depth - 1];
+        UntetherObject unit = unitOf(owner);
+        return unit != null && unit.foreignIn >= windows[depth - 1];
+    }
+
+    /**
+     * What is put back as a whole or not at all: a library's object with the JDK's objects that it holds, such as a server's
+     * own kind of queue, or a container that the project holds itself. Null for the project's own objects, and for
+     * static fields, in which each slot counts.
+     */
+    private static UntetherObject unitOf(UntetherObject owner) {
+        if (owner.isMirror) {
+            return null;
+        }
+        UntetherObject unit = owner;
+        while (isOfContainer(unit) && unit.parent != null && !unit.parent.isMirror
+                && (isOfContainer(unit.parent) || isOfLibrary(unit.parent.layout))) {
+            unit = unit.parent;
+        }
+        return isOfContainer(unit) || isOfLibrary(unit.layout) ? unit : null;
+    }
+
+    private static boolean isOfLibrary(UntetherLayout layout) {
+        if (layout.origin == 0) {
+            Class<?> type = layout.get();
+            layout.origin = (byte) (type == null || isOfProject(type) ? 1 : 2);
+        }
+        return layout.origin == 2;
     }
 
     /**
