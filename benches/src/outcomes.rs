@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use untether_runner::{ResultEvent, ResultReader};
+use untether_runner::{ResultReader, status_of};
+use untether_wire::WorkerFrame;
 
 /// How often a test of one name ended in which way: parameterized tests of JUnit 4 may share one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,16 +61,18 @@ impl Outcomes {
         self.ran += 1;
     }
 
-    /// Reads the result file of the worker; None if it lacks its last line, that is, the worker was cut off.
-    pub(crate) fn of_worker(text: &str, succeeded: bool) -> Option<Self> {
+    /// Reads the result file of the worker; None if it lacks its last frame, that is, the worker was cut off.
+    pub(crate) fn of_worker(told: &[u8], succeeded: bool) -> Option<Self> {
         let mut outcomes = Outcomes::new(succeeded);
         let mut reader = ResultReader::default();
         let mut is_done = false;
-        for event in reader.feed(text.as_bytes()) {
-            match event {
+        for frame in reader.feed(told) {
+            match frame {
                 // Classes are no tests. That one failed shows in the exit code and in the tests that lack.
-                ResultEvent::Ended(end) if end.id.contains('#') => outcomes.add(&end.id, end.status.as_str()),
-                ResultEvent::Done => is_done = true,
+                WorkerFrame::Ended { id, status, .. } if id.contains('#') => {
+                    outcomes.add(&id, status_of(status).as_str());
+                }
+                WorkerFrame::Done {} => is_done = true,
                 _ => {}
             }
         }
@@ -136,7 +139,17 @@ impl fmt::Display for Difference {
 
 #[cfg(test)]
 mod tests {
+    use untether_wire::{EndStatus, Wire as _};
+
     use super::*;
+
+    fn ended(id: &str, status: EndStatus) -> WorkerFrame {
+        WorkerFrame::Ended { id: id.to_owned(), status, nanos: 1, message: String::new() }
+    }
+
+    fn told(frames: &[WorkerFrame]) -> Vec<u8> {
+        frames.iter().fold(WorkerFrame::HEADER.to_vec(), |bytes, frame| [bytes, frame.encode()].concat())
+    }
 
     fn watched(tests: &[(&str, &str)]) -> Outcomes {
         let mut outcomes = Outcomes::new(tests.iter().all(|(_, status)| *status != "failed"));
@@ -150,19 +163,22 @@ mod tests {
 
     #[test]
     fn a_worker_that_was_cut_off_has_no_outcomes() {
-        assert_eq!(Outcomes::of_worker("T\ta.B#c\tpassed\t1\t\n", true), None);
-        assert_eq!(Outcomes::of_worker("", true), None);
-        assert_eq!(Outcomes::of_worker("T\ta.B#c\tpassed\t1\t\nD\n", true).unwrap().ran(), 1);
+        let (one, done) = (ended("a.B#c", EndStatus::Passed), WorkerFrame::Done {});
+        assert_eq!(Outcomes::of_worker(&told(std::slice::from_ref(&one)), true), None);
+        assert_eq!(Outcomes::of_worker(b"", true), None);
+        assert_eq!(Outcomes::of_worker(&told(&[one, done]), true).unwrap().ran(), 1);
     }
 
     #[test]
     fn equal_outcomes_make_no_difference() {
-        let text = "T\ta.B#c\tpassed\t1\t\n\
-                    T\ta.B#d\tfailed\t1\toh\n\
-                    T\ta.B#e\taborted\t1\t\n\
-                    T\ta.B#f\tskipped\t1\t\n\
-                    D\n";
-        let plain = [Outcomes::of_worker(text, false).unwrap()];
+        let told = told(&[
+            ended("a.B#c", EndStatus::Passed),
+            ended("a.B#d", EndStatus::Failed),
+            ended("a.B#e", EndStatus::Aborted),
+            ended("a.B#f", EndStatus::Skipped),
+            WorkerFrame::Done {},
+        ]);
+        let plain = [Outcomes::of_worker(&told, false).unwrap()];
         let same = [("a.B#c", "passed"), ("a.B#d", "failed"), ("a.B#e", "aborted"), ("a.B#f", "skipped")];
         assert_eq!(said(&plain, &[watched(&same)]), Vec::<String>::new());
         let other = [("a.B#c", "failed"), ("a.B#d", "failed"), ("a.B#e", "aborted")];
@@ -171,7 +187,8 @@ mod tests {
 
     #[test]
     fn tests_that_share_a_name_are_counted() {
-        let plain = [Outcomes::of_worker("T\ta.B#t\tfailed\t1\t\nT\ta.B#t\tpassed\t1\t\nD\n", false).unwrap()];
+        let told = told(&[ended("a.B#t", EndStatus::Failed), ended("a.B#t", EndStatus::Passed), WorkerFrame::Done {}]);
+        let plain = [Outcomes::of_worker(&told, false).unwrap()];
         let same = watched(&[("a.B#t", "passed"), ("a.B#t", "failed")]);
         assert_eq!(said(&plain, std::slice::from_ref(&same)), Vec::<String>::new());
         let other = watched(&[("a.B#t", "failed")]);

@@ -65,12 +65,12 @@ impl<'s> Suite<'s> {
             plan: self.plan.clone(),
             directory: files.directory.clone(),
         };
-        let results = files.directory.join("results.txt");
+        let results = files.directory.join("results");
         let mut command = worker_command(&request).map_err(|error| Failure::new(error.to_string()))?.into_command();
         command.arg(&results).current_dir(&files.work);
         let (end, usage) = measure(&mut command, &files.output, self.limit)?;
-        let text = fs::read(&results).unwrap_or_default();
-        let outcomes = Outcomes::of_worker(&String::from_utf8_lossy(&text), end == End::Exit(0))
+        let told = fs::read(&results).unwrap_or_default();
+        let outcomes = Outcomes::of_worker(&told, end == End::Exit(0))
             .filter(|_| matches!(end, End::Exit(0 | 1)))
             .ok_or_else(|| files.failure("the plain run", end))?;
         Ok(Run { usage, outcomes, dependencies: 0 })

@@ -24,6 +24,10 @@ fn main() {
     fs::write(&events, untether_frameworks::java_constants("java.lang", "UntetherEvents"))
         .expect("cargo's output folder is writable");
     sources.push(events);
+    let frames = out.join("../UntetherFrames.java");
+    fs::write(&frames, untether_wire::runtime_frames("java.lang", "UntetherFrames", "UntetherTrace"))
+        .expect("cargo's output folder is writable");
+    sources.push(frames);
     sources.push(shared_names(&root.join("../shared/untether/UntetherNames.java"), &out));
 
     let javac = match env::var_os("JAVA_HOME") {

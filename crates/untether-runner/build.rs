@@ -14,7 +14,10 @@ fn main() {
     let worker = out.join("worker");
     let shared = source.join("../shared");
     println!("cargo::rerun-if-changed={}", shared.display());
-    let sources = [files(&source.join("untether"), "java"), files(&shared, "java")].concat();
+    let frames = out.join("Frames.java");
+    fs::write(&frames, untether_wire::worker_frames("untether", "Frames", "Results"))
+        .expect("the output folder is writable");
+    let sources = [files(&source.join("untether"), "java"), files(&shared, "java"), vec![frames]].concat();
     compile(&sources, None, &worker);
     // Subclasses of JUnit's own classes: compiled against stand-ins, and defined by the worker when JUnit is there.
     let stubs = out.join("stubs");

@@ -65,7 +65,7 @@ fn watch(jvmti: Jvmti, options: AgentOptions, trace: Trace) {
     let (launched, withheld) = launch::capture(property("java.vm.version"), &property("java.class.path"), &secrets);
     let mut code = vec![property("java.class.path")];
     code.extend(untether_wire::module_entries(&launched.arguments));
-    trace.frame(&Frame::Launch(launched));
+    trace.frame(&Frame::Launch { launch: launched });
     withheld.iter().for_each(|frame| trace.frame(frame));
     let Some(tables) = reserve_tables() else {
         trace.note("unsupported", "there is no address space left for the agent's tables");
@@ -190,7 +190,7 @@ unsafe extern "system" fn vm_death(_jvmti: *mut jvmtiEnv, jni: *mut JNIEnv) {
             if lock(&agent.numbers).is_full {
                 agent.trace.note("limit", "too many fields to number: some were not watched");
             }
-            agent.trace.frame(&Frame::End);
+            agent.trace.frame(&Frame::End {});
         }
     });
 }

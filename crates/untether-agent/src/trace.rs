@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use untether_wire::{Frame, FrameWriter, HEADER};
+use untether_wire::{Frame, Wire as _};
 
 use crate::agent::lock;
 
@@ -22,12 +22,12 @@ impl Trace {
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos());
         let path = directory.join(format!("{}-{nanos}.trace", std::process::id()));
         let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(&HEADER)?;
+        file.write_all(&Frame::HEADER)?;
         Ok(Trace { file: Mutex::new(file), has_failed: AtomicBool::new(false) })
     }
 
     pub(crate) fn frame(&self, frame: &Frame) {
-        self.bytes(&FrameWriter::encode(frame));
+        self.bytes(&frame.encode());
     }
 
     /// Appends whole frames. After a failed write (a full disk, say) nothing more is written: the

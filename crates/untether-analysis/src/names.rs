@@ -1,6 +1,9 @@
 //! Names of slots: what a person calls them, and the path from a root.
 
-use untether_model::{Resource, Trace, simple_name};
+use untether_model::{Resource, ResourceKind, Trace, simple_name};
+
+/// Where the JDK keeps system properties.
+const PROPERTIES: &str = "java.lang.System.props";
 
 /// The resource that a slot is.
 pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
@@ -28,12 +31,12 @@ pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
     let mut root = class.to_owned();
     append(&mut root, places[0]);
     let field = if slot.field.is_empty() { root.clone() } else { slot.field.clone() };
-    Resource { name: name(&field, &slot.element, &slot.place), field, path, root }
+    let kind = if field == PROPERTIES { ResourceKind::Property } else { ResourceKind::Heap };
+    Resource { kind, name: name(&field, &slot.element, &slot.place), field, path, root }
 }
 
 /// What the slot is to the user of its class: collections by their elements, not by their tables and nodes.
 fn name(field: &str, element: &str, place: &str) -> String {
-    const PROPERTIES: &str = "java.lang.System.props";
     let key = element.strip_prefix("[\"").and_then(|rest| rest.strip_suffix("\"]"));
     match (field, key) {
         (PROPERTIES, Some(key)) => return format!("property {key}"),

@@ -33,9 +33,27 @@ impl Unit {
     }
 }
 
-/// A slot as a person calls it.
+/// What tests meet in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResourceKind {
+    /// A field, or an element of an array.
+    #[default]
+    Heap,
+    /// A system property.
+    Property,
+    /// An environment variable.
+    Environment,
+    File,
+    Directory,
+    /// A port or a socket.
+    Endpoint,
+}
+
+/// What tests meet in, as a person calls it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resource {
+    pub kind: ResourceKind,
     /// Its own class and field, with the element of a collection: `Registry.MAP["key"]`, `Cart.count`, `property my.mode`.
     pub name: String,
     /// The field with its full name: `com.example.Registry.MAP`.

@@ -12,7 +12,8 @@ mod verdict;
 
 pub use content::{ContentHash, ContentHasher};
 pub use detection::{
-    Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, Unit, UnitKind,
+    Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, ResourceKind,
+    Unit, UnitKind,
 };
 pub use launch::{Launch, Withheld, WithheldKind};
 pub use names::{class_of, is_jdk, is_within, method_of, outermost, simple_name};

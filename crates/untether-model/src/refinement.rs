@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::Labels;
+use crate::detection::{Labels, ResourceKind};
 use crate::trace::StackLine;
 use crate::verdict::Status;
 
@@ -88,6 +88,8 @@ pub enum Role {
 /// A place through which a finding comes about, with the code that writes and the code that reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {
+    #[serde(default)]
+    pub kind: ResourceKind,
     pub name: String,
     /// The field with its class: what findings are grouped by.
     pub field: String,

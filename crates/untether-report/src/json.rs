@@ -6,7 +6,7 @@ use std::io::{Error, Result, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
-use untether_model::{DependencyKind, Labels, OutcomeStatus, StackLine};
+use untether_model::{DependencyKind, Labels, OutcomeStatus, ResourceKind, StackLine};
 
 use crate::pairs::{Channel, Pair};
 use crate::run::{Party, PartyEntry, Run};
@@ -58,6 +58,7 @@ struct MethodForm<'d> {
 
 #[derive(Serialize, PartialEq, Eq, Hash, Clone, Copy)]
 struct ResourceForm<'d> {
+    kind: ResourceKind,
     name: &'d str,
     field: usize,
     path: &'d str,
@@ -218,7 +219,13 @@ impl<'r> Tables<'r> {
     fn resource(&mut self, channel: &Channel) -> usize {
         let resource = self.run.resource(channel);
         let (field, root) = (self.fields.number(&resource.field), self.fields.number(&resource.root));
-        self.resources.number(ResourceForm { name: &resource.name, field, path: &resource.path, root })
+        self.resources.number(ResourceForm {
+            kind: resource.kind,
+            name: &resource.name,
+            field,
+            path: &resource.path,
+            root,
+        })
     }
 
     fn stack(&mut self, jvm: usize, stack: Option<u32>) -> Option<usize> {

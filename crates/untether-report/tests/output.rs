@@ -25,7 +25,13 @@ fn unit(name: &str) -> Unit {
 }
 
 fn resource(name: &str, field: &str, path: &str, root: &str) -> Resource {
-    Resource { name: name.to_owned(), field: field.to_owned(), path: path.to_owned(), root: root.to_owned() }
+    Resource {
+        name: name.to_owned(),
+        field: field.to_owned(),
+        path: path.to_owned(),
+        root: root.to_owned(),
+        ..Resource::default()
+    }
 }
 
 fn stack(lines: &[&str]) -> Vec<StackLine> {

@@ -1,8 +1,26 @@
-//! The command line of a JVM, as a value: an agent can still be put in front of it, and its environment is known.
+//! The command line of a JVM, as a value: what is in its environment is known.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The list of libraries that programs load first.
+pub(crate) const PRELOAD: &str = "LD_PRELOAD";
+
+/// Gives the agent to the JVM that the command starts, or to those that its children start: one way in for all. `before` is
+/// what is preloaded without us. The names are those that the agent's preload module reads.
+pub(crate) fn preload(command: &mut Command, before: OsString, agent: &Path, options: &Path) {
+    let mut value = OsString::from(agent);
+    if !before.is_empty() {
+        value.push(":");
+        value.push(&before);
+    }
+    command
+        .env(PRELOAD, value)
+        .env("UNTETHER_PRELOAD_BEFORE", before)
+        .env("UNTETHER_AGENT", agent)
+        .env("UNTETHER_OPTIONS", options);
+}
 
 /// How a JVM of ours is to be started.
 #[derive(Debug, Clone)]
@@ -16,10 +34,17 @@ pub struct JvmCommand {
 }
 
 impl JvmCommand {
-    /// The same with an option before all others.
-    pub(crate) fn with_option(mut self, option: OsString) -> Self {
-        self.arguments.insert(0, option);
-        self
+    /// With the agent, unless there is none.
+    pub(crate) fn watched(self, agent: Option<(&Path, &Path)>) -> Command {
+        let own = |environment: &Vec<(String, String)>| {
+            environment.iter().find(|(name, _)| name == PRELOAD).map_or(OsString::new(), |(_, value)| value.into())
+        };
+        let before = self.environment.as_ref().map_or_else(|| std::env::var_os(PRELOAD).unwrap_or_default(), own);
+        let mut command = self.into_command();
+        if let Some((agent, options)) = agent {
+            preload(&mut command, before, agent, options);
+        }
+        command
     }
 
     pub fn into_command(self) -> Command {

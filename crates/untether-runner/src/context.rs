@@ -134,7 +134,7 @@ impl WorkerContext {
         let environment = launch
             .environment
             .iter()
-            .filter(|(name, _)| !name.starts_with("UNTETHER_") && name != "LD_PRELOAD")
+            .filter(|(name, _)| !name.starts_with("UNTETHER_"))
             .cloned()
             .chain(secrets)
             .collect();
@@ -194,14 +194,9 @@ impl WorkerContext {
         plan: impl Into<OsString>,
         results: &Path,
         temporary: &Path,
-        agent: Option<OsString>,
+        agent: Option<(&Path, &Path)>,
     ) -> Result<Command, RunnerError> {
-        let jvm = self.jvm(plan, results, temporary)?;
-        let jvm = match agent {
-            Some(agent) => jvm.with_option(agent),
-            None => jvm,
-        };
-        let mut command = jvm.into_command();
+        let mut command = self.jvm(plan, results, temporary)?.watched(agent);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(command)
     }

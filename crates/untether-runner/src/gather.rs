@@ -11,7 +11,7 @@ use untether_model::{
     Actor, ActorKind, Event, HeapObject, Label, Launch, Method, Note, Outcome, OutcomeStatus, Refusal, Slot, Trace,
     Withheld, WithheldKind,
 };
-use untether_wire::{self as wire, Frame, FrameReader};
+use untether_wire::{self as wire, Frame, Reader};
 
 use crate::error::RunnerError;
 use crate::left::made_between;
@@ -34,7 +34,7 @@ pub struct Gathered {
 
 struct Source {
     file: File,
-    reader: FrameReader,
+    reader: Reader<Frame>,
     trace: Trace,
     /// Places that were kept free for records that had not come yet.
     gaps: BTreeMap<&'static str, usize>,
@@ -116,7 +116,7 @@ impl Source {
             stacks: vec![Vec::new()],
             ..Trace::default()
         };
-        Source { file, reader: FrameReader::new(), trace, gaps: BTreeMap::new(), is_broken: false }
+        Source { file, reader: Reader::new(), trace, gaps: BTreeMap::new(), is_broken: false }
     }
 
     fn read(&mut self, progress: &mut Progress) -> std::io::Result<()> {
@@ -190,7 +190,7 @@ impl Source {
             Frame::Started { actor, .. } => {
                 progress.current = self.trace.actors.get(actor as usize).map(|actor| actor.name.clone());
             }
-            Frame::Launch(launch) => self.trace.launch = model_launch(launch),
+            Frame::Launch { launch } => self.trace.launch = model_launch(launch),
             Frame::Property { name, value } => self.trace.launch.properties.push((name, value)),
             Frame::Selector { test, unique_id } => {
                 // Each invocation says it.
@@ -211,7 +211,7 @@ impl Source {
             Frame::Refusal { class, method, reason } => {
                 self.trace.refusals.push(Refusal { class, method, reason });
             }
-            Frame::End => self.trace.is_complete = true,
+            Frame::End {} => self.trace.is_complete = true,
         }
     }
 
@@ -298,14 +298,14 @@ fn model_launch(launch: wire::LaunchFrame) -> Launch {
 
 #[cfg(test)]
 mod tests {
-    use untether_wire::{FrameWriter, HEADER};
+    use untether_wire::Wire as _;
 
     use super::*;
 
     fn gathered(name: &str, frames: &[Frame]) -> Trace {
         let folder = std::env::temp_dir().join(format!("untether-gather-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let bytes = frames.iter().fold(HEADER.to_vec(), |bytes, frame| [bytes, FrameWriter::encode(frame)].concat());
+        let bytes = frames.iter().fold(Frame::HEADER.to_vec(), |bytes, frame| [bytes, frame.encode()].concat());
         fs::write(folder.join("1-1.trace"), bytes).unwrap();
         let mut gathered = Gathered::default();
         gathered.poll(&folder).unwrap();
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn what_comes_after_a_lost_record_keeps_its_number() {
-        let trace = gathered("lost", &[slot(1), slot(3), slot(4), write(3), write(9), Frame::End]);
+        let trace = gathered("lost", &[slot(1), slot(3), slot(4), write(3), write(9), Frame::End {}]);
         let places: Vec<&str> = trace.slots.iter().map(|slot| slot.place.as_str()).collect();
         assert_eq!(places, ["", "field1", "", "field3", "field4"]);
         assert_eq!(trace.events, [Event::Write { actor: 1, slot: 3, stack: 0, labels: Default::default() }]);
@@ -333,14 +333,14 @@ mod tests {
 
     #[test]
     fn records_that_come_late_are_not_missing() {
-        let trace = gathered("late", &[slot(2), slot(1), write(2), Frame::End]);
+        let trace = gathered("late", &[slot(2), slot(1), write(2), Frame::End {}]);
         assert_eq!((trace.slots.len(), trace.notes.len()), (3, 0));
         assert_eq!(trace.slots[1].place, "field1");
     }
 
     #[test]
     fn a_number_that_makes_no_sense_takes_no_memory() {
-        let trace = gathered("nonsense", &[slot(u32::MAX), write(u32::MAX), Frame::End]);
+        let trace = gathered("nonsense", &[slot(u32::MAX), write(u32::MAX), Frame::End {}]);
         assert_eq!(trace.slots.len(), 1);
         assert!(trace.events.is_empty() && !trace.notes.is_empty());
     }

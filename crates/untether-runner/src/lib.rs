@@ -24,7 +24,7 @@ pub use context::WorkerContext;
 pub use error::RunnerError;
 pub use gather::{Gathered, Progress};
 pub use left::put_back_set_aside;
-pub use results::{ResultEvent, ResultReader, TestEnd};
+pub use results::{ResultReader, status_of};
 pub use schedule::{Execution, Executor, Limits};
 pub use stop::{listen_for_signals, stop_signal};
 pub use trials::Trials;

@@ -2,9 +2,16 @@
 //! started.
 
 use untether_model::{Status, Verdict, class_of, is_within};
+use untether_wire::WorkerFrame;
 
-use crate::results::{ResultEvent, TestEnd};
+use crate::results::status_of;
 use crate::schedule::Part;
+
+/// A test, or a class outside of its tests, that has ended.
+struct TestEnd {
+    id: String,
+    verdict: Verdict,
+}
 
 /// The class runs of a plan and what is known of their tests.
 pub(crate) struct Runs<'t> {
@@ -57,35 +64,35 @@ impl<'t> Runs<'t> {
         self.is_out_of_order = false;
     }
 
-    pub(crate) fn add(&mut self, event: ResultEvent) {
-        match event {
-            ResultEvent::ClassStarted { lines } => {
+    pub(crate) fn add(&mut self, frame: WorkerFrame) {
+        match frame {
+            WorkerFrame::ClassStarted { lines, .. } => {
                 let start = self.run.start;
-                self.run = start..(start + lines).min(self.tests.len());
+                self.run = start..(start + lines as usize).min(self.tests.len());
             }
-            ResultEvent::Started(id) => {
+            WorkerFrame::Started { id } => {
                 if let Some(position) = self.position(&id).filter(|&position| self.verdicts[position].is_none()) {
                     self.is_out_of_order |= self.last_started.is_some_and(|last| position < last);
                     self.last_started = Some(position);
                 }
                 self.open = Some(id);
             }
-            ResultEvent::Ended(end) => {
+            WorkerFrame::Ended { id, status, nanos, message } => {
                 self.open = None;
-                self.end(end);
+                self.end(TestEnd { id, verdict: Verdict { status: status_of(status), nanos, message } });
             }
-            ResultEvent::ClassEnded(_) => {
+            WorkerFrame::ClassEnded { .. } => {
                 self.settle_run();
                 self.next_run();
             }
-            ResultEvent::Field(field) => self.told.push(field),
-            ResultEvent::FieldsEnded => self.fields.push(std::mem::take(&mut self.told)),
-            ResultEvent::NotRestorable(reason) => self.obstacle = Some(reason),
-            ResultEvent::PlanEnded => {
+            WorkerFrame::Field { name } => self.told.push(name),
+            WorkerFrame::FieldsEnded {} => self.fields.push(std::mem::take(&mut self.told)),
+            WorkerFrame::NotRestorable { reason } => self.obstacle = Some(reason),
+            WorkerFrame::PlanEnded {} => {
                 self.is_done = true;
                 self.is_plan_over = true;
             }
-            ResultEvent::Done => self.is_done = true,
+            WorkerFrame::Done {} => self.is_done = true,
         }
     }
 
@@ -97,12 +104,12 @@ impl<'t> Runs<'t> {
 
     fn end(&mut self, end: TestEnd) {
         let Some(position) = self.position(&end.id) else {
-            if end.status != Status::Passed {
+            if end.verdict.status != Status::Passed {
                 self.class_failures.push(end);
             }
             return;
         };
-        let verdict = Verdict { status: end.status, nanos: end.nanos, message: end.message };
+        let verdict = end.verdict;
         match &mut self.verdicts[position] {
             Some(known) => {
                 known.nanos += verdict.nanos;
@@ -118,7 +125,7 @@ impl<'t> Runs<'t> {
     /// Tests of the run that never started share what happened to their class, or to one around it; what happened
     /// after all of its tests counts for the last.
     fn settle_run(&mut self) {
-        for TestEnd { id, status, message, .. } in std::mem::take(&mut self.class_failures) {
+        for TestEnd { id, verdict: Verdict { status, message, .. } } in std::mem::take(&mut self.class_failures) {
             let is_meant = |position: &usize| is_within(class_of(&self.tests[*position]), class_of(&id));
             let mut positions: Vec<usize> = self.run.clone().filter(is_meant).collect();
             if positions.is_empty() {
@@ -194,74 +201,99 @@ impl<'t> Runs<'t> {
 
 #[cfg(test)]
 mod tests {
+    use untether_wire::EndStatus;
+
     use super::*;
-    use crate::results::ResultReader;
+
+    /// A line says a frame: `C class lines`, `S id`, `T id status message`, `E class`, `D`.
+    fn frame(line: &str) -> WorkerFrame {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let own = |at: usize| fields.get(at).map_or(String::new(), |&field| field.to_owned());
+        match fields[0] {
+            "C" => WorkerFrame::ClassStarted { class: own(1), lines: fields[2].parse().unwrap() },
+            "S" => WorkerFrame::Started { id: own(1) },
+            "T" => {
+                let status = match fields[2] {
+                    "passed" => EndStatus::Passed,
+                    "failed" => EndStatus::Failed,
+                    "skipped" => EndStatus::Skipped,
+                    "missing" => EndStatus::Missing,
+                    other => panic!("{other}"),
+                };
+                WorkerFrame::Ended { id: own(1), status, nanos: 1, message: own(3) }
+            }
+            "E" => WorkerFrame::ClassEnded { class: own(1) },
+            "D" => WorkerFrame::Done {},
+            other => panic!("{other}"),
+        }
+    }
 
     fn verdicts(tests: &[&str], lines: &str, cause: Option<Status>) -> Vec<Status> {
         let tests: Vec<String> = tests.iter().map(|&test| test.to_owned()).collect();
         let mut runs = Runs::new(&tests);
-        ResultReader::default().feed(lines.as_bytes()).into_iter().for_each(|event| runs.add(event));
+        lines.lines().for_each(|line| runs.add(frame(line)));
         runs.finish(cause.map(|status| (status, String::new()))).iter().map(|verdict| verdict.status).collect()
     }
 
     #[test]
     fn invocations_count_together_and_the_worst_decides() {
-        let lines = "C\tA\t2\nS\tA#m[1]\nT\tA#m[1]\tfailed\t1\tx\nS\tA#m[2]\nT\tA#m[2]\tpassed\t1\t\nE\tA\nD\n";
+        let lines = "C\tA\t2\nS\tA#m[1]\nT\tA#m[1]\tfailed\tx\nS\tA#m[2]\nT\tA#m[2]\tpassed\nE\tA\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n"], lines, None), [Status::Failed, Status::Missing]);
     }
 
     #[test]
     fn a_class_that_fails_fails_its_tests() {
-        let lines = "C\tA\t2\nT\tA\tfailed\t0\tbeforeAll\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        let lines = "C\tA\t2\nT\tA\tfailed\tbeforeAll\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\nE\tB\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Failed, Status::Failed, Status::Passed]);
     }
 
     #[test]
     fn a_jvm_that_dies_costs_its_class_run() {
-        let lines = "C\tA\t3\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\n";
+        let lines = "C\tA\t3\nS\tA#m\nT\tA#m\tpassed\nS\tA#n\n";
         let found = verdicts(&["A#m", "A#n", "A#o", "B#m"], lines, Some(Status::Died));
         assert_eq!(found, [Status::Passed, Status::Died, Status::Missing]);
     }
 
     #[test]
     fn what_happens_after_a_class_counts_for_its_last_test() {
-        let lines = "C\tA\t2\nS\tA#m\nT\tA#m\tpassed\t1\t\nS\tA#n\nT\tA#n\tpassed\t1\t\nT\tA\tfailed\t0\tafterAll\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        let lines = "C\tA\t2\nS\tA#m\nT\tA#m\tpassed\nS\tA#n\nT\tA#n\tpassed\nT\tA\tfailed\tafterAll\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\nE\tB\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Passed, Status::Failed, Status::Passed]);
     }
 
     #[test]
     fn a_class_that_does_not_keep_to_the_order_says_nothing() {
-        let lines = "C\tA\t2\nS\tA#n\nT\tA#n\tpassed\t1\t\nS\tA#m\nT\tA#m\tfailed\t1\t\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        let lines =
+            "C\tA\t2\nS\tA#n\nT\tA#n\tpassed\nS\tA#m\nT\tA#m\tfailed\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\nE\tB\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n", "B#m"], lines, None), [Status::Missing, Status::Missing, Status::Passed]);
-        let rounds = "C\tA\t2\nS\tA#m[0]\nT\tA#m[0]\tpassed\t1\t\nS\tA#n[0]\nT\tA#n[0]\tpassed\t1\t\nS\tA#m[1]\nT\tA#m[1]\tpassed\t1\t\nE\tA\nD\n";
+        let rounds = "C\tA\t2\nS\tA#m[0]\nT\tA#m[0]\tpassed\nS\tA#n[0]\nT\tA#n[0]\tpassed\nS\tA#m[1]\nT\tA#m[1]\tpassed\nE\tA\nD\n";
         assert_eq!(verdicts(&["A#m", "A#n"], rounds, None), [Status::Passed, Status::Passed]);
     }
 
     #[test]
     fn classes_that_junit_nests_are_one_run() {
-        let lines =
-            "C\tA\t2\nT\tA\tfailed\t0\tbeforeAll\nE\tA\nC\tA$C\t1\nS\tA$C#n\nT\tA$C#n\tpassed\t1\t\nE\tA$C\nD\n";
+        let lines = "C\tA\t2\nT\tA\tfailed\tbeforeAll\nE\tA\nC\tA$C\t1\nS\tA$C#n\nT\tA$C#n\tpassed\nE\tA$C\nD\n";
         let found = verdicts(&["A#m", "A$B#n", "A$C#n"], lines, None);
         assert_eq!(found, [Status::Failed, Status::Failed, Status::Passed]);
     }
 
     #[test]
     fn what_happens_to_a_nested_class_is_not_its_neighbours_affair() {
-        let after = "C\tA$B\t2\nS\tA$B#x\nT\tA$B#x\tpassed\t1\t\nT\tA$B\tfailed\t0\tafterAll\nS\tA#m\nT\tA#m\tpassed\t1\t\nE\tA$B\nD\n";
+        let after =
+            "C\tA$B\t2\nS\tA$B#x\nT\tA$B#x\tpassed\nT\tA$B\tfailed\tafterAll\nS\tA#m\nT\tA#m\tpassed\nE\tA$B\nD\n";
         assert_eq!(verdicts(&["A$B#x", "A#m"], after, None), [Status::Failed, Status::Passed]);
-        let before = "C\tA$B\t2\nT\tA$B\tfailed\t0\tbeforeAll\nT\tA$C\tskipped\t0\t\nE\tA$B\nD\n";
+        let before = "C\tA$B\t2\nT\tA$B\tfailed\tbeforeAll\nT\tA$C\tskipped\nE\tA$B\nD\n";
         assert_eq!(verdicts(&["A$B#x", "A$C#y"], before, None), [Status::Failed, Status::Skipped]);
     }
 
     #[test]
     fn a_class_that_cannot_be_loaded_costs_itself_only() {
-        let lines = "C\tA\t1\nT\tA\tmissing\t0\tx\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nD\n";
+        let lines = "C\tA\t1\nT\tA\tmissing\tx\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\nE\tB\nD\n";
         assert_eq!(verdicts(&["A#m", "B#m"], lines, None), [Status::Missing, Status::Passed]);
     }
 
     #[test]
     fn the_same_class_may_run_twice() {
-        let lines = "C\tA\t1\nS\tA#m\nT\tA#m\tpassed\t1\t\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\t1\t\nE\tB\nC\tA\t1\nS\tA#m\nT\tA#m\tfailed\t1\t\nE\tA\nD\n";
+        let lines = "C\tA\t1\nS\tA#m\nT\tA#m\tpassed\nE\tA\nC\tB\t1\nS\tB#m\nT\tB#m\tpassed\nE\tB\nC\tA\t1\nS\tA#m\nT\tA#m\tfailed\nE\tA\nD\n";
         assert_eq!(verdicts(&["A#m", "B#m", "A#m"], lines, None), [Status::Passed, Status::Passed, Status::Failed]);
     }
 }

@@ -21,7 +21,7 @@ use crate::left::SetAside;
 use crate::results::ResultReader;
 use crate::runs::Runs;
 use crate::stop::stop_signal;
-use crate::watch::{Watching, agent_option, end_tree, write_options};
+use crate::watch::{Watching, end_tree, write_options};
 
 const POLL: Duration = Duration::from_millis(4);
 
@@ -221,8 +221,9 @@ impl Executor {
         let files = self.files()?;
         fs::create_dir_all(&files.traces)
             .map_err(|source| RunnerError::CannotWrite { path: files.traces.clone(), source })?;
-        let agent = agent_option(&agent_library()?, &write_options(&self.config, &files.traces, Watching::ToPutBack)?);
-        let mut command = self.context.command("-", &files.results, &files.temporary, Some(agent))?;
+        let options = write_options(&self.config, &files.traces, Watching::ToPutBack)?;
+        let agent = agent_library()?;
+        let mut command = self.context.command("-", &files.results, &files.temporary, Some((&agent, &options)))?;
         let program = command.get_program().to_string_lossy().into_owned();
         let child =
             command.stdin(Stdio::piped()).spawn().map_err(|source| RunnerError::CannotStart { program, source })?;

@@ -1,6 +1,5 @@
 //! Runs a command with the agent in its test JVMs.
 
-use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,6 +13,7 @@ use untether_wire::{AgentOptions, Probes};
 
 use crate::agent::agent_library;
 use crate::command::JvmCommand;
+use crate::command::{PRELOAD, preload};
 use crate::error::RunnerError;
 use crate::gather::{Gathered, Progress};
 use crate::lifeline::Lifeline;
@@ -90,10 +90,10 @@ pub fn watch(request: WatchRequest<'_>, mut emit: impl FnMut(WatchEvent<'_>)) ->
     let lifeline = Lifeline::hold(request.directory).map_err(cannot_write)?;
     let mut command = match request.launcher {
         Launcher::BuildTool(mut command) => {
-            preload(&mut command, &agent, &options_path);
+            preload(&mut command, std::env::var_os(PRELOAD).unwrap_or_default(), &agent, &options_path);
             command
         }
-        Launcher::Jvm(command) => command.with_option(agent_option(&agent, &options_path)).into_command(),
+        Launcher::Jvm(command) => command.watched(Some((&agent, &options_path))),
     };
     if request.captures_output {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -171,30 +171,6 @@ pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watchin
     std::fs::write(&path, options.to_text())
         .map_err(|source| RunnerError::CannotWrite { path: path.clone(), source })?;
     Ok(path)
-}
-
-/// The names are those that the agent's preload module reads.
-fn preload(command: &mut Command, agent: &Path, options: &Path) {
-    let before = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-    let mut value = OsString::from(agent);
-    if !before.is_empty() {
-        value.push(":");
-        value.push(&before);
-    }
-    command
-        .env("LD_PRELOAD", value)
-        .env("UNTETHER_PRELOAD_BEFORE", before)
-        .env("UNTETHER_AGENT", agent)
-        .env("UNTETHER_OPTIONS", options);
-}
-
-/// The option that gives a JVM the agent.
-pub(crate) fn agent_option(agent: &Path, options: &Path) -> OsString {
-    let mut option = OsString::from("-agentpath:");
-    option.push(agent);
-    option.push("=");
-    option.push(options);
-    option
 }
 
 /// Lines of both streams as they come; an empty channel where the streams are inherited.

@@ -110,10 +110,12 @@ impl Store {
 
     fn resources(&self, jvm: i64) -> Result<Vec<Resource>, StoreError> {
         self.rows(
-            "SELECT name, field, path, root FROM resource WHERE jvm = ?1 ORDER BY number",
+            "SELECT kind, name, field, path, root FROM resource WHERE jvm = ?1 ORDER BY number",
             jvm,
-            |row| Ok(Resource { name: row.get(0)?, field: row.get(1)?, path: row.get(2)?, root: row.get(3)? }),
-            Ok,
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+            |(kind, name, field, path, root): (String, String, String, String, String)| {
+                Ok(Resource { kind: self.parse(&kind)?, name, field, path, root })
+            },
         )
     }
 

@@ -135,6 +135,10 @@ DELETE FROM refinement;
 DELETE FROM observation;
 DELETE FROM trial;
 ",
+    "
+-- Besides fields there are properties, files and others.
+ALTER TABLE resource ADD COLUMN kind TEXT NOT NULL DEFAULT '\"heap\"';
+",
 ];
 
 /// Brings the schema up to date. One that is needs no lock, so that readers do not wait for writers.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
-use untether_model::{Detection, StackLine, UnitKind};
+use untether_model::{Detection, Resource, StackLine, UnitKind};
 
 use crate::Store;
 use crate::error::StoreError;
@@ -87,10 +87,12 @@ fn insert_jvm(transaction: &Transaction<'_>, run: i64, detection: &Detection) ->
             outcome.map(|o| &o.trace),
         ])?;
     }
-    let mut resources = transaction
-        .prepare("INSERT INTO resource (jvm, number, name, field, path, root) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut resources = transaction.prepare(
+        "INSERT INTO resource (jvm, number, kind, name, field, path, root) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
     for (number, resource) in detection.resources.iter().enumerate() {
-        resources.execute(params![jvm, number, resource.name, resource.field, resource.path, resource.root])?;
+        let Resource { kind, name, field, path, root } = resource;
+        resources.execute(params![jvm, number, json(kind), name, field, path, root])?;
     }
     let mut stacks = transaction.prepare("INSERT INTO stack (jvm, number, lines) VALUES (?1, ?2, ?3)")?;
     let mut insert_line = transaction

@@ -5,7 +5,7 @@
 use std::sync::Barrier;
 
 use untether_model::{
-    Access, AccessMode, Detection, Label, Outcome, OutcomeStatus, Resource, StackLine, Unit, UnitKind,
+    Access, AccessMode, Detection, Label, Outcome, OutcomeStatus, Resource, ResourceKind, StackLine, Unit, UnitKind,
 };
 use untether_store::{NewRun, Store};
 
@@ -24,8 +24,20 @@ fn a_run_with_more_accesses_than_a_row_holds_comes_back() {
             },
         ],
         resources: vec![
-            Resource { name: "B.x".into(), field: "a.B.x".into(), path: "B.x".into(), root: "a.B.x".into() },
-            Resource { name: "B.y[0]".into(), field: "a.B.y".into(), path: "B.y[0]".into(), root: "a.B.y".into() },
+            Resource {
+                kind: ResourceKind::Heap,
+                name: "B.x".into(),
+                field: "a.B.x".into(),
+                path: "B.x".into(),
+                root: "a.B.x".into(),
+            },
+            Resource {
+                kind: ResourceKind::Property,
+                name: "B.y[0]".into(),
+                field: "a.B.y".into(),
+                path: "B.y[0]".into(),
+                root: "a.B.y".into(),
+            },
         ],
         accesses: (0..150_000)
             .map(|number| Access {

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::thread;
 
 use support::{Jdk, jdks, scratch};
-use untether_wire::{AgentOptions, Frame, FrameReader};
+use untether_wire::{AgentOptions, Frame, Reader};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -67,7 +67,7 @@ fn link_everything(jdk: &Jdk, classes: &Path, options: &[String]) -> String {
 
 /// All frames of the only trace in the folder.
 fn frames(traces: &Path) -> Vec<Frame> {
-    let mut reader = FrameReader::new();
+    let mut reader = Reader::<Frame>::new();
     let files = fs::read_dir(traces).unwrap().map(|entry| entry.unwrap().path());
     let [trace] = &files.filter(|path| !path.ends_with("agent-options")).collect::<Vec<_>>()[..] else {
         panic!("one JVM writes one trace");
@@ -103,8 +103,8 @@ fn every_woven_class_of_every_jdk_links() {
         assert!(woven.ends_with(" broken=0"), "{home}: {woven}");
 
         let frames = frames(&traces);
-        assert!(matches!(frames.first(), Some(Frame::Launch(_))), "{home}: the agent was not there");
-        assert_eq!(frames.last(), Some(&Frame::End), "{home}");
+        assert!(matches!(frames.first(), Some(Frame::Launch { .. })), "{home}: the agent was not there");
+        assert_eq!(frames.last(), Some(&Frame::End {}), "{home}");
         let refusals: Vec<&Frame> = frames.iter().filter(|frame| matches!(frame, Frame::Refusal { .. })).collect();
         assert!(refusals.is_empty(), "{home}: {refusals:#?}");
     }

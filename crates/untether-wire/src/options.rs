@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::frame::WireError;
+use crate::codec::WireError;
 use crate::rules::Rules;
 
 /// The file in the trace directory that is locked as long as somebody waits for the JVM; empty unless they stopped waiting

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use untether_wire::{
-    ActorKind, Frame, FrameReader, FrameWriter, HEADER, LaunchFrame, OutcomeStatus, Rules, Secrets, StackFrame,
-    VERSION, WireError, WithheldKind, with_properties,
+    ActorKind, EndStatus, Frame, LaunchFrame, OutcomeStatus, Reader, Rules, Secrets, StackFrame, VERSION, Wire,
+    WireError, WithheldKind, WorkerFrame, with_properties,
 };
 
 fn kind() -> impl Strategy<Value = ActorKind> {
@@ -79,7 +79,7 @@ fn frame() -> impl Strategy<Value = Frame> {
             .prop_map(|(status, (actor, nanos, message, trace))| Frame::Outcome { actor, status, nanos, message, trace }),
         1 => any::<(String, String)>().prop_map(|(kind, text)| Frame::Note { kind, text }),
         1 => any::<(u32, u64)>().prop_map(|(actor, nanos)| Frame::Started { actor, nanos }),
-        1 => launch().prop_map(Frame::Launch),
+        1 => launch().prop_map(|launch| Frame::Launch { launch }),
         1 => any::<(String, String)>().prop_map(|(name, value)| Frame::Property { name, value }),
         1 => (withheld_kind(), any::<String>()).prop_map(|(kind, name)| Frame::Withheld { kind, name }),
         1 => any::<(String, String)>().prop_map(|(test, unique_id)| Frame::Selector { test, unique_id }),
@@ -88,7 +88,7 @@ fn frame() -> impl Strategy<Value = Frame> {
         1 => (any::<u32>(), stack_frames()).prop_map(|(number, frames)| Frame::Stack { number, frames }),
         1 => any::<(String, String, String)>()
             .prop_map(|(class, method, reason)| Frame::Refusal { class, method, reason }),
-        1 => Just(Frame::End),
+        1 => Just(Frame::End {}),
     ]
 }
 
@@ -97,13 +97,13 @@ fn frames() -> impl Strategy<Value = Vec<Frame>> {
 }
 
 fn trace(frames: &[Frame]) -> Vec<u8> {
-    let mut bytes = HEADER.to_vec();
-    bytes.extend(frames.iter().flat_map(FrameWriter::encode));
+    let mut bytes = Frame::HEADER.to_vec();
+    bytes.extend(frames.iter().flat_map(Frame::encode));
     bytes
 }
 
 /// Reads until the reader wants more bytes; an error counts as the end.
-fn read_all(reader: &mut FrameReader) -> Result<Vec<Frame>, WireError> {
+fn read_all(reader: &mut Reader<Frame>) -> Result<Vec<Frame>, WireError> {
     let mut frames = Vec::new();
     while let Some(frame) = reader.next_frame()? {
         frames.push(frame);
@@ -113,7 +113,7 @@ fn read_all(reader: &mut FrameReader) -> Result<Vec<Frame>, WireError> {
 
 /// What comes out when the bytes arrive in chunks of these sizes, over and over.
 fn read_in_chunks(bytes: &[u8], sizes: &[usize]) -> Result<(Vec<Frame>, usize), WireError> {
-    let mut reader = FrameReader::new();
+    let mut reader = Reader::<Frame>::new();
     let (mut found, mut rest) = (Vec::new(), bytes);
     for &size in sizes.iter().cycle() {
         if rest.is_empty() {
@@ -140,12 +140,12 @@ proptest! {
         let bytes = trace(&frames);
         let length = cut.index(bytes.len() + 1);
         let mut whole = 0;
-        let mut end = HEADER.len();
+        let mut end = Frame::HEADER.len();
         for frame in &frames {
-            end += FrameWriter::encode(frame).len();
+            end += frame.encode().len();
             whole += usize::from(end <= length);
         }
-        let mut reader = FrameReader::new();
+        let mut reader = Reader::<Frame>::new();
         reader.feed(&bytes[..length]);
         prop_assert_eq!(read_all(&mut reader), Ok(frames[..whole].to_vec()));
         prop_assert_eq!(reader.next_frame(), Ok(None));
@@ -170,7 +170,7 @@ proptest! {
 
 /// A frame around any body: the tag and the fields are what the reader has to doubt.
 fn framed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = HEADER.to_vec();
+    let mut bytes = Frame::HEADER.to_vec();
     bytes.extend((body.len() as u32).to_le_bytes());
     bytes.extend(body);
     bytes
@@ -182,7 +182,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read_in_chunks(&bytes, &[3]);
-        let _ = read_in_chunks(&[&HEADER, bytes.as_slice()].concat(), &[50]);
+        let _ = read_in_chunks(&[&Frame::HEADER, bytes.as_slice()].concat(), &[50]);
     }
 
     #[test]
@@ -200,14 +200,14 @@ proptest! {
 
 #[test]
 fn the_header_names_the_version() {
-    assert_eq!(u32::from(HEADER[HEADER.len() - 1]), VERSION);
+    assert_eq!(u32::from(Frame::HEADER[Frame::HEADER.len() - 1]), VERSION);
 }
 
 #[test]
 fn another_header_is_refused() {
-    let mut reader = FrameReader::new();
-    let mut other = HEADER;
-    other[HEADER.len() - 1] += 1;
+    let mut reader = Reader::<Frame>::new();
+    let mut other = Frame::HEADER;
+    other[Frame::HEADER.len() - 1] += 1;
     reader.feed(&other);
     assert_eq!(reader.next_frame(), Err(WireError::BadHeader));
 }
@@ -229,7 +229,7 @@ fn a_count_beyond_the_frame_is_refused_without_asking_for_memory() {
 fn only_secret_properties_are_replaced_among_other_frames() {
     let property = |name: &str, value: &str| Frame::Property { name: name.to_owned(), value: value.to_owned() };
     let note = Frame::Note { kind: "a".to_owned(), text: "b".to_owned() };
-    let encoded = |frames: &[Frame]| frames.iter().flat_map(FrameWriter::encode).collect::<Vec<u8>>();
+    let encoded = |frames: &[Frame]| frames.iter().flat_map(Frame::encode).collect::<Vec<u8>>();
     let secrets = Secrets::new(&Rules::new(["*PASSWORD*".to_owned()]));
     let plain = encoded(&[note.clone(), property("user.name", "x")]);
     assert_eq!(with_properties(&plain, |frame| secrets.frame(frame)), None);
@@ -237,4 +237,45 @@ fn only_secret_properties_are_replaced_among_other_frames() {
     let withheld = Frame::Withheld { kind: WithheldKind::Property, name: "db.password".to_owned() };
     let expected = encoded(&[note.clone(), withheld, property("user.name", "x"), note]);
     assert_eq!(with_properties(&mixed, |frame| secrets.frame(frame)), Some(expected));
+}
+
+fn worker_frame() -> impl Strategy<Value = WorkerFrame> {
+    let status = prop::sample::select(vec![
+        EndStatus::Passed,
+        EndStatus::Failed,
+        EndStatus::Aborted,
+        EndStatus::Skipped,
+        EndStatus::Missing,
+    ]);
+    prop_oneof![
+        any::<(String, u32)>().prop_map(|(class, lines)| WorkerFrame::ClassStarted { class, lines }),
+        any::<String>().prop_map(|id| WorkerFrame::Started { id }),
+        (status, any::<(String, u64, String)>()).prop_map(|(status, (id, nanos, message))| WorkerFrame::Ended {
+            id,
+            status,
+            nanos,
+            message
+        }),
+        Just(WorkerFrame::FieldsEnded {}),
+        Just(WorkerFrame::Done {}),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_workers_tell_survives_however_it_is_cut(
+        frames in prop::collection::vec(worker_frame(), 0..12),
+        size in 1..40usize,
+    ) {
+        let bytes = frames.iter().fold(WorkerFrame::HEADER.to_vec(), |bytes, frame| [bytes, frame.encode()].concat());
+        let mut reader = Reader::<WorkerFrame>::new();
+        let mut found = Vec::new();
+        for chunk in bytes.chunks(size) {
+            reader.feed(chunk);
+            while let Some(frame) = reader.next_frame().unwrap() {
+                found.push(frame);
+            }
+        }
+        prop_assert_eq!(found, frames);
+    }
 }

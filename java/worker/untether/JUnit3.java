@@ -12,7 +12,7 @@ import java.util.Enumeration;
 import java.util.List;
 
 /** Class runs of JUnit 3, whose runners cannot change the order of a class's tests. */
-final class JUnit3 {
+final class JUnit3 implements Runner {
     private final ClassLoader loader;
     private final Results results;
 
@@ -27,7 +27,9 @@ final class JUnit3 {
                 && !JUnit4.isAnnotated(type, "org.junit.runner.RunWith");
     }
 
-    void run(Class<?> type, List<String> methods) throws Throwable {
+    @Override
+    public void run(Class<?> type, List<String> lines) throws Throwable {
+        List<String> methods = Worker.methods(lines);
         Class<?> testType = Class.forName("junit.framework.Test", true, loader);
         Class<?> suiteType = Class.forName("junit.framework.TestSuite", true, loader);
         Class<?> resultType = Class.forName("junit.framework.TestResult", true, loader);
@@ -44,7 +46,7 @@ final class JUnit3 {
             try {
                 made = madeBySuite(type, suiteType);
             } catch (InvocationTargetException thrown) {
-                results.failed(type.getName(), "failed", thrown.getCause());
+                results.failed(type.getName(), Results.FAILED, thrown.getCause());
                 return;
             }
             for (String method : methods) {
@@ -56,7 +58,7 @@ final class JUnit3 {
                     }
                 }
                 if (!isMade) {
-                    results.failed(type.getName() + "#" + method, "missing",
+                    results.failed(type.getName() + "#" + method, Results.MISSING,
                             new NoSuchMethodException("only the suite() of another class makes this test"));
                 }
             }
@@ -119,7 +121,7 @@ final class JUnit3 {
                 return null;
             case "addError":
             case "addFailure":
-                results.failed(idOf(arguments[0]), "failed", (Throwable) arguments[1]);
+                results.failed(idOf(arguments[0]), Results.FAILED, (Throwable) arguments[1]);
                 return null;
             default:
                 return Platform.objectMethod(proxy, method, arguments);

@@ -17,7 +17,7 @@ import java.util.function.BiConsumer;
 import java.util.function.Predicate;
 
 /** Class runs of JUnit 4, with its own runners. */
-final class JUnit4 {
+final class JUnit4 implements Runner {
     private final ClassLoader loader;
     private final Results results;
     private String running;
@@ -67,7 +67,9 @@ final class JUnit4 {
         return false;
     }
 
-    void run(Class<?> type, List<String> methods) throws Throwable {
+    @Override
+    public void run(Class<?> type, List<String> lines) throws Throwable {
+        List<String> methods = Worker.methods(lines);
         running = type.getName();
         Class<?> requestType = Class.forName("org.junit.runner.Request", true, loader);
         Object request = requestType.getMethod("aClass", Class.class).invoke(null, type);
@@ -127,7 +129,7 @@ final class JUnit4 {
         if (id.startsWith("org.junit.runner.manipulation.Filter#")) {
             // The class has no such methods.
             if (event.equals("failed")) {
-                results.failed(running, "missing", (Throwable) about[2]);
+                results.failed(running, Results.MISSING, (Throwable) about[2]);
             }
             return;
         }
@@ -142,7 +144,7 @@ final class JUnit4 {
                 results.skipped(id, "");
                 break;
             default:
-                results.failed(id, event, (Throwable) about[2]);
+                results.failed(id, event.equals("aborted") ? Results.ABORTED : Results.FAILED, (Throwable) about[2]);
         }
     }
 

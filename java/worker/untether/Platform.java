@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.function.Predicate;
 
 /** Class runs through the JUnit Platform. */
-final class Platform {
+final class Platform implements Runner {
     private static final String CORE = "org.junit.platform.launcher.core.";
 
     private final ClassLoader loader;
@@ -52,11 +52,9 @@ final class Platform {
         execute(builderType, builder(builderType, selected));
     }
 
-    /**
-     * Runs tests in this order: lines of a plan that one execution can run, given as {@code class#method} or by their
-     * unique ids.
-     */
-    void runTests(List<String> lines) throws Throwable {
+    /** One execution; tests are given as {@code class#method} or by their unique ids. */
+    @Override
+    public void run(Class<?> type, List<String> lines) throws Throwable {
         Set<Object> selected = new LinkedHashSet<>();
         List<String> tests = new ArrayList<>();
         named.clear();
@@ -250,7 +248,7 @@ final class Platform {
                 if (isTest(arguments[0]) || id.indexOf('#') >= 0) {
                     results.skipped(id, String.valueOf(arguments[1]));
                 } else {
-                    results.failed(id, "skipped", null);
+                    results.failed(id, Results.SKIPPED, null);
                 }
                 return null;
             default:
@@ -263,7 +261,7 @@ final class Platform {
         Optional<?> thrown = (Optional<?>) UntetherNames.call(result, "getThrowable");
         String id = idOf(identifier);
         if (!status.equals("SUCCESSFUL")) {
-            results.failed(id, status.equals("ABORTED") ? "aborted" : "failed", (Throwable) thrown.orElse(null));
+            results.failed(id, status.equals("ABORTED") ? Results.ABORTED : Results.FAILED, (Throwable) thrown.orElse(null));
         }
         if (isTest(identifier)) {
             results.finished(id);

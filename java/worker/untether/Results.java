@@ -3,89 +3,97 @@ package untether;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Tells what becomes of each test, one line at a time, so that a JVM which dies leaves what it did.
- *
- * <p>Lines are fields separated by tabs: {@code C class lines} a class run of so many lines of the plan begins,
- * {@code S id} a test starts, {@code T id status nanos message} it ended, {@code E class} the class run ended,
- * {@code D} all is done, {@code F field} a field that tests have changed, {@code G} no more of them, {@code P} the plan is
- * over and another is waited for, {@code X reason}
- * the JVM cannot be put back to how it was and runs no more. Status is {@code passed}, {@code failed}, {@code aborted}, {@code skipped} or
- * {@code missing}. The id of what happened outside of any test is its class.
+ * Tells what becomes of each test, one frame at a time, so that a JVM which dies leaves what it did. The frames, in {@code Frames},
+ * are made from the crate untether-wire, which reads them.
  */
 final class Results {
     private static final int LONGEST_MESSAGE = 4000;
 
-    private final OutputStream out;
+    private static final int PASSED = Frames.END_STATUS_PASSED;
+    static final int FAILED = Frames.END_STATUS_FAILED;
+    static final int ABORTED = Frames.END_STATUS_ABORTED;
+    static final int SKIPPED = Frames.END_STATUS_SKIPPED;
+    static final int MISSING = Frames.END_STATUS_MISSING;
+
+    private static OutputStream out;
+    private static final ReentrantLock WRITING = new ReentrantLock();
+    /** Has room for two of the longest messages. */
+    private static final byte[] frame = new byte[1 << 16];
+    private static int length;
+
     private String open;
-    private String status;
+    private int status;
     private String message;
     private long openedAt;
     int ran;
     int failed;
 
     Results(String file) throws IOException {
-        out = file == null ? null : new FileOutputStream(file, true);
+        if (file != null) {
+            out = new FileOutputStream(file, true);
+            out.write(Frames.HEADER);
+        }
     }
 
     void classStarted(String name, int lines) {
-        line("C", name, Integer.toString(lines));
+        Frames.classStarted(name, lines);
     }
 
     void classEnded(String name) {
-        line("E", name);
+        Frames.classEnded(name);
     }
 
     void told(String fields) {
         for (String field : fields.split("\n")) {
             if (!field.isEmpty()) {
-                line("F", field);
+                Frames.field(field);
             }
         }
-        line("G");
+        Frames.fieldsEnded();
     }
 
     void notRestorable(String reason) {
-        line("X", reason);
+        Frames.notRestorable(reason);
     }
 
     void planEnded() {
-        line("P");
+        Frames.planEnded();
     }
 
     void done() {
-        line("D");
+        Frames.done();
     }
 
     void started(String id) {
         open = id;
-        status = "passed";
+        status = PASSED;
         message = "";
         openedAt = System.nanoTime();
-        line("S", id);
+        Frames.started(id);
     }
 
     /** What happened to the test that is open, or to a class as a whole. */
-    void failed(String id, String how, Throwable thrown) {
+    void failed(String id, int how, Throwable thrown) {
         String text = thrown == null ? "" : String.valueOf(thrown);
         if (id.equals(open)) {
-            if (!status.equals("failed")) {
+            if (status != FAILED) {
                 status = how;
                 message = text;
             }
             return;
         }
-        if (how.equals("failed") || how.equals("missing") && thrown != null) {
+        if (how == FAILED || how == MISSING && thrown != null) {
             failed++;
         }
-        line("T", id, how, "0", text);
+        Frames.ended(id, how, 0, text);
     }
 
     /** A test that was asked for and is not there. */
     void missing(String id, String reason) {
-        line("T", id, "missing", "0", reason);
+        Frames.ended(id, MISSING, 0, reason);
     }
 
     void finished(String id) {
@@ -93,51 +101,57 @@ final class Results {
             return;
         }
         ran++;
-        failed += status.equals("failed") ? 1 : 0;
+        failed += status == FAILED ? 1 : 0;
         long nanos = System.nanoTime() - openedAt;
         open = null;
-        line("T", id, status, Long.toString(nanos), message);
+        Frames.ended(id, status, nanos, message);
     }
 
     void skipped(String id, String reason) {
         ran++;
-        line("T", id, "skipped", "0", reason);
+        Frames.ended(id, SKIPPED, 0, reason);
     }
 
-    private synchronized void line(String... fields) {
-        if (out == null) {
-            return;
-        }
-        StringBuilder text = new StringBuilder();
-        for (String field : fields) {
-            if (text.length() > 0) {
-                text.append('\t');
-            }
-            int end = Math.min(field.length(), LONGEST_MESSAGE);
-            for (int i = 0; i < end; i++) {
-                char c = field.charAt(i);
-                switch (c) {
-                    case '\\':
-                        text.append("\\\\");
-                        break;
-                    case '\t':
-                        text.append("\\t");
-                        break;
-                    case '\n':
-                        text.append("\\n");
-                        break;
-                    case '\r':
-                        text.append("\\r");
-                        break;
-                    default:
-                        text.append(c);
-                }
-            }
-        }
+    // ---- what frames are made of; tests of one class may run in several threads
+
+    static void begin(int tag) {
+        WRITING.lock();
+        length = 4;
+        put(tag);
+    }
+
+    static void end() {
         try {
-            out.write(text.append('\n').toString().getBytes(StandardCharsets.UTF_8));
+            for (int i = 0; i < 4; i++) {
+                frame[i] = (byte) (length - 4 >>> (8 * i));
+            }
+            if (out != null) {
+                out.write(frame, 0, length);
+            }
         } catch (IOException lost) {
             throw new java.io.UncheckedIOException(lost);
+        } finally {
+            WRITING.unlock();
         }
+    }
+
+    static void integer(long value) {
+        while ((value & ~0x7fL) != 0) {
+            put((int) value | 0x80);
+            value >>>= 7;
+        }
+        put((int) value);
+    }
+
+    static void string(String text) {
+        int units = Math.min(text.length(), LONGEST_MESSAGE);
+        integer(units);
+        for (int i = 0; i < units; i++) {
+            integer(text.charAt(i));
+        }
+    }
+
+    private static void put(int value) {
+        frame[length++] = (byte) value;
     }
 }

@@ -113,21 +113,18 @@ public final class Worker {
                 at = endOfEngine(plan, start);
                 results.classStarted(name, at - start);
                 if (hasPlatform) {
-                    platform().runTests(plan.subList(start, at));
+                    platform().run(null, plan.subList(start, at));
                 }
                 results.classEnded(name);
                 continue;
             }
-            List<String> methods = new ArrayList<>();
+            boolean isWhole = true;
             for (; at < plan.size() && className(plan.get(at)).equals(name); at++) {
-                String line = plan.get(at);
-                if (line.indexOf('#') >= 0) {
-                    methods.add(line.substring(line.indexOf('#') + 1));
-                }
+                isWhole &= plan.get(at).indexOf('#') < 0;
             }
             Class<?> type = find(name);
             boolean isOld = type != null && JUnit4.isTestClass(type, loader);
-            if (type != null && methods.isEmpty() && hasPlatform && (hasVintage || !isOld)) {
+            if (type != null && isWhole && hasPlatform && (hasVintage || !isOld)) {
                 if (whole.contains(type)) {
                     flush(whole);
                 }
@@ -139,22 +136,29 @@ public final class Worker {
                 at = endOfFamily(plan, start, type);
             }
             results.classStarted(name, at - start);
+            Runner runner = type == null ? null : runnerOf(type, isOld, isWhole);
             if (type == null) {
                 System.err.println("untether: cannot load test class " + name);
-                results.failed(name, "missing", new ClassNotFoundException(name));
-            } else if (!isOld && hasPlatform) {
-                platform().runTests(plan.subList(start, at));
-            } else if (!isOld) {
-                results.failed(name, "missing", null);
-            } else if (!methods.isEmpty() && JUnit3.isTestClass(type, loader)) {
-                new JUnit3(loader, results).run(type, methods);
+                results.failed(name, Results.MISSING, new ClassNotFoundException(name));
+            } else if (runner == null) {
+                results.failed(name, Results.MISSING, null);
             } else {
-                new JUnit4(loader, results).run(type, methods);
+                runner.run(type, plan.subList(start, at));
             }
             results.classEnded(name);
         }
         flush(whole);
         return true;
+    }
+
+    /** Null where no framework is there that would run it. */
+    private Runner runnerOf(Class<?> type, boolean isOld, boolean isWhole) throws ReflectiveOperationException {
+        if (!isOld) {
+            return hasPlatform ? platform() : null;
+        }
+        // JUnit 4 runs those of JUnit 3 as well, but not in any order.
+        boolean isJUnit3 = !isWhole && JUnit3.isTestClass(type, loader);
+        return isJUnit3 ? new JUnit3(loader, results) : new JUnit4(loader, results);
     }
 
     /** Has the agent do what a line of the plan says; false where this JVM is no longer of use for what follows. */
@@ -267,6 +271,17 @@ public final class Worker {
     static String test(String line) {
         int tab = line.indexOf('\t');
         return tab < 0 ? line : line.substring(0, tab);
+    }
+
+    /** The methods that lines name; none for whole classes. */
+    static List<String> methods(List<String> lines) {
+        List<String> methods = new ArrayList<>();
+        for (String line : lines) {
+            if (line.indexOf('#') >= 0) {
+                methods.add(line.substring(line.indexOf('#') + 1));
+            }
+        }
+        return methods;
     }
 
     /** The unique id of a line; null where class and method are enough. */

@@ -336,6 +336,7 @@ impl<'d> Evidence<'d> {
                     found.push((
                         group.writers.len(),
                         Channel {
+                            kind: named.kind,
                             name: named.name.clone(),
                             field: named.field.clone(),
                             path: named.path.clone(),

@@ -11,10 +11,10 @@ import jdk.internal.vm.annotation.ReservedStackAccess;
  * shows its old value again was not written.
  */
 final class UntetherActors {
-    static final int CLASS = 1;
-    static final int TEST = 2;
-    static final int INITIALIZER = 3;
-    static final int OUTSIDE = 4;
+    static final int CLASS = UntetherFrames.ACTOR_KIND_CLASS;
+    static final int TEST = UntetherFrames.ACTOR_KIND_TEST;
+    static final int INITIALIZER = UntetherFrames.ACTOR_KIND_INITIALIZER;
+    static final int OUTSIDE = UntetherFrames.ACTOR_KIND_OUTSIDE;
 
     private static byte[] kinds = new byte[1024];
     private static int[] parents = new int[1024];
@@ -74,7 +74,7 @@ final class UntetherActors {
         kinds[number] = (byte) kind;
         parents[number] = parent;
         names[number] = kind == TEST ? null : name;
-        UntetherTrace.actor(number, kind, parent, name, detail);
+        UntetherFrames.actor(number, kind, parent, name, detail);
         return number;
     }
 

@@ -11,10 +11,10 @@ import java.lang.reflect.Method;
  * <p>Frameworks are only known by name and through reflection: nothing here is linked to them.
  */
 final class UntetherBoundary {
-    private static final int PASSED = 0;
-    private static final int FAILED = 1;
-    private static final int ABORTED = 2;
-    private static final int SKIPPED = 3;
+    private static final int PASSED = UntetherFrames.OUTCOME_STATUS_PASSED;
+    private static final int FAILED = UntetherFrames.OUTCOME_STATUS_FAILED;
+    private static final int ABORTED = UntetherFrames.OUTCOME_STATUS_ABORTED;
+    private static final int SKIPPED = UntetherFrames.OUTCOME_STATUS_SKIPPED;
 
     private static final Thread[] NO_THREADS = {};
 
@@ -211,7 +211,7 @@ final class UntetherBoundary {
     private static void select(String test, String uniqueId) {
         enter();
         try {
-            UntetherTrace.selector(test, uniqueId);
+            UntetherFrames.selector(test, uniqueId);
         } finally {
             UntetherLock.exit();
         }
@@ -495,11 +495,11 @@ final class UntetherBoundary {
             for (Object property : properties) {
                 java.util.Map.Entry<?, ?> entry = (java.util.Map.Entry<?, ?>) property;
                 if (entry.getKey() instanceof String && entry.getValue() instanceof String) {
-                    UntetherTrace.property((String) entry.getKey(), (String) entry.getValue());
+                    UntetherFrames.property((String) entry.getKey(), (String) entry.getValue());
                 }
             }
             if (hasAssertions) {
-                UntetherTrace.property("untether.assertions", "true");
+                UntetherFrames.property("untether.assertions", "true");
             }
             UntetherActors.activate(classes, threads);
             outside = UntetherActors.current();

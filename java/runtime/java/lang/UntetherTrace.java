@@ -1,23 +1,10 @@
 package java.lang;
 
 /**
- * Writes what happened as frames; the crate untether-wire reads them. A frame is its length (four
- * bytes, little endian), a tag, and fields as variable-length integers and strings.
+ * Writes what happened as frames, through {@code UntetherFrames}, which is made from the crate untether-wire that reads them.
+ * A frame is its length (four bytes, little endian), a tag, and fields as variable-length integers and strings.
  */
 final class UntetherTrace {
-    static final int ACTOR = 1;
-    static final int OBJECT = 2;
-    static final int SLOT = 3;
-    static final int READ = 4;
-    static final int WRITE = 5;
-    static final int RESTORED = 6;
-    static final int OUTCOME = 7;
-    static final int NOTE = 8;
-    static final int STARTED = 9;
-    static final int PROPERTY = 10;
-    static final int ELEMENT = 11;
-    static final int SELECTOR = 12;
-
     /** How a slot was written: found empty and filled; left as another test had left it; by a class initializer. */
     static final int LAZY = 1;
     static final int UNCHANGED = 2;
@@ -35,58 +22,22 @@ final class UntetherTrace {
 
     private UntetherTrace() {}
 
-    static void actor(int number, int kind, int parent, String name, String detail) {
-        begin(ACTOR);
-        integer(number);
-        integer(kind);
-        integer(parent);
-        string(name);
-        string(detail);
-        end();
-    }
-
     /** The actor's work begins now: for progress and durations. */
     static void started(int actor, long nanos) {
-        begin(STARTED);
-        integer(actor);
-        integer(nanos);
-        end();
+        UntetherFrames.started(actor, nanos);
         flush();
     }
 
     static void outcome(int actor, int status, long nanos, String message, String trace) {
-        begin(OUTCOME);
-        integer(actor);
-        integer(status);
-        integer(nanos);
-        string(message == null ? "" : message);
-        string(trace == null ? "" : trace);
-        end();
+        UntetherFrames.outcome(actor, status, nanos, message == null ? "" : message, trace == null ? "" : trace);
         flush();
-    }
-
-    static void property(String name, String value) {
-        begin(PROPERTY);
-        string(name);
-        string(value);
-        end();
-    }
-
-    static void selector(String test, String uniqueId) {
-        begin(SELECTOR);
-        string(test);
-        string(uniqueId);
-        end();
     }
 
     /** May be called with or without the lock. */
     static void note(String kind, String text) {
         boolean hasEntered = UntetherLock.enterForced();
         try {
-            begin(NOTE);
-            string(kind);
-            string(text);
-            end();
+            UntetherFrames.note(kind, text);
             flush();
         } finally {
             if (hasEntered) {
@@ -97,15 +48,7 @@ final class UntetherTrace {
 
     /** {@code pendingStack} is that of the write, where its segment has not ended and it is not yet told. */
     static void read(int actor, UntetherSlot slot, int writer, int stack, int pendingStack, boolean isEmpty) {
-        int number = numberOf(slot);
-        begin(READ);
-        integer(actor);
-        integer(number);
-        integer(writer);
-        integer(stack);
-        integer(pendingStack);
-        integer(isEmpty ? 1 : 0);
-        end();
+        UntetherFrames.read(actor, numberOf(slot), writer, stack, pendingStack, isEmpty);
     }
 
     static void write(int actor, UntetherSlot slot, int stack, int flags) {
@@ -114,32 +57,18 @@ final class UntetherTrace {
         }
         int number = numberOf(slot);
         element(slot);
-        begin(WRITE);
-        integer(actor);
-        integer(number);
-        integer(stack);
-        integer(flags);
-        end();
+        UntetherFrames.write(actor, number, stack, (flags & LAZY) != 0, (flags & UNCHANGED) != 0, (flags & BY_INITIALIZER) != 0);
     }
 
     static void restored(UntetherSlot slot, int writer) {
-        int number = numberOf(slot);
-        begin(RESTORED);
-        integer(number);
-        integer(writer);
-        end();
+        UntetherFrames.restored(numberOf(slot), writer);
     }
 
     private static int numberOf(UntetherSlot slot) {
         if (slot.number == 0) {
             int object = numberOf(slot.owner);
             slot.number = ++lastSlot;
-            begin(SLOT);
-            integer(slot.number);
-            integer(object);
-            place(slot.owner, slot.place);
-            string(UntetherFields.fieldOf(slot));
-            end();
+            UntetherFrames.slot(slot.number, object, place(slot.owner, slot.place), UntetherFields.fieldOf(slot));
             element(slot);
         }
         return slot.number;
@@ -156,10 +85,7 @@ final class UntetherTrace {
         String text = UntetherFields.elementOf(slot, old);
         if (!text.isEmpty()) {
             slot.isNamed = true;
-            begin(ELEMENT);
-            integer(slot.number);
-            string(text);
-            end();
+            UntetherFrames.element(slot.number, text);
         }
     }
 
@@ -167,36 +93,26 @@ final class UntetherTrace {
         if (object.number == 0) {
             int parent = object.parent == null ? 0 : numberOf(object.parent);
             object.number = ++lastObject;
-            begin(OBJECT);
-            integer(object.number);
-            integer(object.writer);
-            integer(object.stack);
-            string(object.rootName != null ? object.rootName : object.layout.name);
-            integer(parent);
-            if (parent == 0) {
-                string("");
-            } else {
-                place(object.parent, object.parentPlace);
-            }
-            end();
+            String name = object.rootName != null ? object.rootName : object.layout.name;
+            String place = parent == 0 ? "" : place(object.parent, object.parentPlace);
+            UntetherFrames.object(object.number, object.writer, object.stack, name, parent, place);
         }
         return object.number;
     }
 
     /** Fields by name, elements and chunks as {@code [3]} or {@code [32..63]}. */
-    private static void place(UntetherObject owner, long place) {
+    private static String place(UntetherObject owner, long place) {
         if (!owner.layout.isArray || owner.isMirror) {
-            string(owner.layout.nameAt(place, owner.isMirror));
-            return;
+            return owner.layout.nameAt(place, owner.isMirror);
         }
         Object array = owner.get();
         int shift = array == null ? 0 : UntetherShadow.chunkShift(array);
         long first = place << shift;
         String text = "[" + Long.toString(first);
-        string(shift == 0 ? text + "]" : text + ".." + Long.toString(first + (1L << shift) - 1) + "]");
+        return shift == 0 ? text + "]" : text + ".." + Long.toString(first + (1L << shift) - 1) + "]";
     }
 
-    private static void begin(int tag) {
+    static void begin(int tag) {
         if (committed > FLUSH_AT) {
             flush();
         }
@@ -204,7 +120,7 @@ final class UntetherTrace {
         buffer[length++] = (byte) tag;
     }
 
-    private static void end() {
+    static void end() {
         int size = length - committed - 4;
         for (int i = 0; i < 4; i++) {
             buffer[committed + i] = (byte) (size >>> (8 * i));
@@ -219,7 +135,7 @@ final class UntetherTrace {
         }
     }
 
-    private static void integer(long value) {
+    static void integer(long value) {
         room(10);
         while ((value & ~0x7fL) != 0) {
             buffer[length++] = (byte) (value | 0x80);
@@ -229,7 +145,7 @@ final class UntetherTrace {
     }
 
     /** Length in UTF-16 units, then each unit as an integer: no encoder, hence no woven code, is needed. */
-    private static void string(String text) {
+    static void string(String text) {
         int units = Math.min(text.length(), 1 << 16);
         integer(units);
         room(units * 3);

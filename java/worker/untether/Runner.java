@@ -1,0 +1,13 @@
+package untether;
+
+import java.util.List;
+
+/** Has a test framework run tests; a new one is another of these, and a line in {@link Worker#runnerOf}. */
+interface Runner {
+    /**
+     * Runs lines of the plan that form one class run, in their order, and tells what becomes of them.
+     *
+     * @param type the class of the first line; null where a unique id says what is meant
+     */
+    void run(Class<?> type, List<String> lines) throws Throwable;
+}
