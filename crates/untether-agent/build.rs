@@ -21,7 +21,7 @@ fn main() {
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).expect("cargo's output folder is writable");
     let events = out.join("../UntetherEvents.java");
-    fs::write(&events, untether_frameworks::java_constants("java.lang", "UntetherEvents"))
+    fs::write(&events, untether_wire::java_constants("java.lang", "UntetherEvents", &untether_frameworks::events()))
         .expect("cargo's output folder is writable");
     sources.push(events);
     let frames = out.join("../UntetherFrames.java");

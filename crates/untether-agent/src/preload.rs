@@ -1,5 +1,5 @@
-//! The other way in: preloaded into a build tool, this library adds `-agentpath` to the test JVMs that
-//! the tool forks, whatever its configuration says, and takes itself out of their environment.
+//! The way in: preloaded into a build tool or a JVM, this library adds `-agentpath` to the JVM, or to the test JVMs that the
+//! tool forks, whatever its configuration says, and takes itself out of their environment.
 //!
 //! `java` is a small C program; its `main` is reached through `__libc_start_main`, which we stand
 //! before. Every other program only passes through.
@@ -10,15 +10,10 @@ use std::path::Path;
 use std::ptr;
 
 use untether_frameworks::{BUILD_TOOL_DAEMONS, BUILD_TOOL_MAINS};
+use untether_wire::{AGENT_VARIABLE, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE};
 
 use crate::lifeline;
 
-/// Names the agent library; set by `untether detect`.
-const AGENT: &str = "UNTETHER_AGENT";
-/// Names the options file.
-const OPTIONS: &str = "UNTETHER_OPTIONS";
-/// What `LD_PRELOAD` was before, if anything.
-const PRELOAD_BEFORE: &str = "UNTETHER_PRELOAD_BEFORE";
 const PRELOAD: &str = "LD_PRELOAD";
 
 /// Options of JVMs that run nothing.
@@ -70,8 +65,8 @@ unsafe fn injected(argc: c_int, argv: *mut *mut c_char) -> Option<(c_int, *mut *
     if !is_java() {
         return None;
     }
-    let agent = std::env::var_os(AGENT)?;
-    let options = std::env::var_os(OPTIONS)?;
+    let agent = std::env::var_os(AGENT_VARIABLE)?;
+    let options = std::env::var_os(OPTIONS_VARIABLE)?;
     // SAFETY: given by the caller.
     let arguments: Vec<*mut c_char> = unsafe { std::slice::from_raw_parts(argv, argc as usize) }.to_vec();
     // SAFETY: given by the caller.
@@ -103,7 +98,7 @@ fn is_java() -> bool {
 
 /// Makes the environment look as it did before us, for the program and its children.
 fn restore_environment() {
-    let before = std::env::var_os(PRELOAD_BEFORE);
+    let before = std::env::var_os(PRELOAD_BEFORE_VARIABLE);
     let mut kept: Vec<*mut c_char> = Vec::new();
     // SAFETY: the program is not running yet: no other thread, and no one else holds `environ`. The new
     // array and strings are leaked on purpose.
@@ -112,7 +107,9 @@ fn restore_environment() {
         while !at.is_null() && !(*at).is_null() {
             let entry = CStr::from_ptr(*at).to_bytes();
             let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
-            let is_ours = [AGENT, OPTIONS, PRELOAD_BEFORE, PRELOAD].iter().any(|ours| ours.as_bytes() == name);
+            let is_ours = [AGENT_VARIABLE, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE, PRELOAD]
+                .iter()
+                .any(|ours| ours.as_bytes() == name);
             if !is_ours {
                 kept.push(*at);
             }

@@ -104,7 +104,7 @@ impl Stacks {
         if class.starts_with("java.lang.Untether") {
             return Known::Hidden;
         }
-        let is_framework = is_runner(class.replace('.', "/").as_bytes());
+        let is_framework = is_runner(class.as_bytes());
         lines.sort_unstable();
         self.method_count += 1;
         let number = self.method_count;

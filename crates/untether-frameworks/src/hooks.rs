@@ -2,9 +2,7 @@
 //!
 //! Hooks are woven into the frameworks' own classes, so that they work with any class loader, need no
 //! entry on the class path and change nothing that a program can list. What each of them means stands in
-//! `UntetherBoundary.java`, by the names that [`java_constants`] gives it.
-
-use std::fmt::Write as _;
+//! `UntetherBoundary.java`, by the names of [`events`].
 
 /// When in the method the hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,28 +165,10 @@ pub fn hooks_of(class: &[u8]) -> impl Iterator<Item = &'static Hook> + use<'_> {
     HOOKS.iter().filter(move |hook| hook.class.as_bytes() == class)
 }
 
-/// The Java source of a class with the numbers of all events.
-pub fn java_constants(package: &str, class: &str) -> String {
-    let mut source = format!("package {package};\n\nfinal class {class} {{\n");
+/// All events that the runtime is told, by name.
+pub fn events() -> Vec<(String, u32)> {
     let mut events: Vec<Event> = HOOKS.iter().map(|hook| hook.event).filter(|&event| event != Event::Asked).collect();
     events.sort_by_key(|event| event.number());
     events.dedup();
-    for event in events {
-        let name = constant_case(&format!("{event:?}"));
-        let _ = writeln!(source, "    static final int {name} = {};", event.number());
-    }
-    let _ = write!(source, "\n    private {class}() {{}}\n}}\n");
-    source
-}
-
-/// `Junit4TestStarted` as `JUNIT4_TEST_STARTED`.
-fn constant_case(name: &str) -> String {
-    let mut constant = String::new();
-    for (at, letter) in name.chars().enumerate() {
-        if letter.is_uppercase() && at > 0 {
-            constant.push('_');
-        }
-        constant.push(letter.to_ascii_uppercase());
-    }
-    constant
+    events.into_iter().map(|event| (format!("{event:?}"), event.number().into())).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use untether_frameworks::is_test_framework;
-use untether_model::{Dependency, Detection, Label, Labels, Resource, StackLine, is_jdk};
+use untether_model::{Dependency, Detection, Label, Labels, Resource, ResourceKind, StackLine, is_jdk};
 
 /// Where state lives, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,12 +109,12 @@ const PROPERTIES: &str = "java.lang.System.props";
 
 /// One system property.
 pub(crate) fn is_property(resource: &Resource) -> bool {
-    resource.name.starts_with("property ")
+    resource.kind == ResourceKind::Property && resource.name.starts_with("property ")
 }
 
 /// The table of all system properties, not one of them.
 pub(crate) fn is_property_table(resource: &Resource) -> bool {
-    resource.field == PROPERTIES && !is_property(resource)
+    resource.kind == ResourceKind::Property && !is_property(resource)
 }
 
 /// State of the JDK that is there for programs to set.

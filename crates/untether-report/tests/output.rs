@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use untether_model::{
-    Access, AccessMode, DependencyKind, Detection, Label, Labels, Launch, Outcome, OutcomeStatus, Resource, StackLine,
-    Unit, UnitKind,
+    Access, AccessMode, DependencyKind, Detection, Label, Labels, Launch, Outcome, OutcomeStatus, Resource,
+    ResourceKind, StackLine, Unit, UnitKind,
 };
 use untether_report::{
     NameError, Pair, Query, Run, Summary, TableOptions, WhyOptions, write_graph, write_json, write_table, write_why,
@@ -25,13 +25,8 @@ fn unit(name: &str) -> Unit {
 }
 
 fn resource(name: &str, field: &str, path: &str, root: &str) -> Resource {
-    Resource {
-        name: name.to_owned(),
-        field: field.to_owned(),
-        path: path.to_owned(),
-        root: root.to_owned(),
-        ..Resource::default()
-    }
+    let kind = if root == "java.lang.System.props" { ResourceKind::Property } else { ResourceKind::Heap };
+    Resource { kind, name: name.to_owned(), field: field.to_owned(), path: path.to_owned(), root: root.to_owned() }
 }
 
 fn stack(lines: &[&str]) -> Vec<StackLine> {

@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use untether_wire::{AGENT_VARIABLE, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE};
+
 /// The list of libraries that programs load first.
 pub(crate) const PRELOAD: &str = "LD_PRELOAD";
 
 /// Gives the agent to the JVM that the command starts, or to those that its children start: one way in for all. `before` is
-/// what is preloaded without us. The names are those that the agent's preload module reads.
+/// what is preloaded without us.
 pub(crate) fn preload(command: &mut Command, before: OsString, agent: &Path, options: &Path) {
     let mut value = OsString::from(agent);
     if !before.is_empty() {
@@ -17,9 +19,9 @@ pub(crate) fn preload(command: &mut Command, before: OsString, agent: &Path, opt
     }
     command
         .env(PRELOAD, value)
-        .env("UNTETHER_PRELOAD_BEFORE", before)
-        .env("UNTETHER_AGENT", agent)
-        .env("UNTETHER_OPTIONS", options);
+        .env(PRELOAD_BEFORE_VARIABLE, before)
+        .env(AGENT_VARIABLE, agent)
+        .env(OPTIONS_VARIABLE, options);
 }
 
 /// How a JVM of ours is to be started.

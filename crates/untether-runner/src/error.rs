@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use untether_wire::WireError;
+
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     #[error("cannot start '{program}': {source}; is it installed and on the PATH?")]
@@ -21,6 +23,8 @@ pub enum RunnerError {
     CannotWrite { path: PathBuf, source: io::Error },
     #[error("cannot read the trace {path}: {source}")]
     CannotRead { path: PathBuf, source: io::Error },
+    #[error("a worker JVM left {path} in a state that makes no sense: {source}; is the disk full?")]
+    BadResults { path: PathBuf, source: WireError },
     #[error("{path} was used by the last 'untether detect' and is gone; run it again")]
     Gone { path: PathBuf },
     #[error("the last 'untether detect' did not record the class path of its JVM; run it again")]

@@ -1,7 +1,7 @@
 //! What a worker tells while it runs tests.
 
 use untether_model::Status;
-use untether_wire::{EndStatus, Reader, WorkerFrame};
+use untether_wire::{EndStatus, Reader, WireError, WorkerFrame};
 
 /// Takes the file apart as it grows.
 #[derive(Debug, Default)]
@@ -10,14 +10,14 @@ pub struct ResultReader {
 }
 
 impl ResultReader {
-    /// All frames that are whole by now. What makes no sense ends it: the JVM then counts as one that said no more.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<WorkerFrame> {
+    /// All frames that are whole by now.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<WorkerFrame>, WireError> {
         self.reader.feed(bytes);
         let mut frames = Vec::new();
-        while let Ok(Some(frame)) = self.reader.next_frame() {
+        while let Some(frame) = self.reader.next_frame()? {
             frames.push(frame);
         }
-        frames
+        Ok(frames)
     }
 }
 

@@ -63,7 +63,7 @@ pub struct Executor {
     aside: Option<SetAside>,
     /// Tests that a watched JVM runs first, so that classes are initialised before anything is tried.
     pub(crate) warm_up: Vec<String>,
-    /// The longest that a test took which ended, in milliseconds.
+    /// The longest that a JVM said nothing and then went on, in milliseconds: a test, mostly.
     longest: AtomicU64,
 }
 
@@ -230,15 +230,16 @@ impl Executor {
         LiveJvm::new(child, files)
     }
 
-    /// The same, after the tests that warm it up; none where these end it.
-    pub(crate) fn start_watched(&self) -> Result<Option<LiveJvm>, RunnerError> {
+    /// The same, after the tests that warm it up, or what was in the way.
+    pub(crate) fn start_watched(&self) -> Result<Result<LiveJvm, String>, RunnerError> {
         let mut jvm = self.start_unused()?;
         let mut lines = vec!["!again 1".to_owned()];
         lines.extend(self.warm_up.iter().cloned());
         lines.push("!warm".to_owned());
         jvm.give(&self.context.plan(&lines));
         let part = self.follow(&self.warm_up, &mut jvm, self.limits.per_test)?;
-        Ok(part.is_waiting.then_some(jvm))
+        let obstacle = || part.obstacle.unwrap_or_else(|| "the JVM did not survive the suite".to_owned());
+        Ok(if part.is_waiting { Ok(jvm) } else { Err(obstacle()) })
     }
 
     /// How long a test may take in a JVM that was put back: what hangs there may only hang because of that.
@@ -264,7 +265,8 @@ impl Executor {
                 if count == 0 {
                     break;
                 }
-                for event in jvm.reader.feed(&buffer[..count]) {
+                let told = jvm.reader.feed(&buffer[..count]);
+                for event in told.map_err(|source| RunnerError::BadResults { path: results.clone(), source })? {
                     let millis = last_event.elapsed().as_millis().max(1);
                     self.longest.fetch_max(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
                     last_event = Instant::now();

@@ -236,16 +236,16 @@ impl Executor {
         let plan = Plan::new(trials);
         let waiting = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let started = match waiting {
-            Some(jvm) => Ok(Some(jvm)),
+            Some(jvm) => Ok(Ok(jvm)),
             None => {
                 jvms.fetch_add(1, Ordering::Relaxed);
                 self.start_watched()
             }
         };
         let jvm = match started {
-            Ok(Some(jvm)) => jvm,
-            Ok(None) if self.limits.are_over() => return Ok(Execution::OutOfTime),
-            Ok(None) => return Ok(nothing("the JVM did not survive the suite".to_owned())),
+            Ok(Ok(jvm)) => jvm,
+            Ok(Err(_)) if self.limits.are_over() => return Ok(Execution::OutOfTime),
+            Ok(Err(obstacle)) => return Ok(nothing(obstacle)),
             Err(RunnerError::WorkerFailed { ending, .. }) => return Ok(nothing(format!("it did not start: {ending}"))),
             Err(error) => return Err(error),
         };
@@ -271,8 +271,9 @@ impl Executor {
     ) -> Result<Execution<Played>, RunnerError> {
         let is_cold = trials.iter().any(|(_, trial)| trial.world == World::Cold);
         jvm.give(&self.context.plan(&plan.lines));
-        let part = self.follow(&plan.tests, &mut jvm, self.patience())?;
-        let Part { mut verdicts, is_out_of_time, fields, mut obstacle, is_waiting } = part;
+        let per_test = if is_cold { self.limits.per_test } else { self.patience() };
+        let part = self.follow(&plan.tests, &mut jvm, per_test)?;
+        let Part { mut verdicts, is_out_of_time, fields, obstacle, is_waiting } = part;
         if is_waiting && !is_cold {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(jvm);
         }
@@ -280,11 +281,8 @@ impl Executor {
             return Ok(Execution::OutOfTime);
         }
         let executions = verdicts.len();
-        // What hangs after everything was put back may do so for that reason.
-        let is_special = |trial: &Trial| trial.put_back != PutBack::Nothing;
-        let hanging = verdicts.iter().position(|verdict| verdict.status == Status::TimedOut);
-        if let Some(at) = hanging.filter(|_| !trials.iter().any(|(_, trial)| is_special(trial))) {
-            obstacle.get_or_insert_with(|| format!("{} did not end", plan.tests[at]));
+        // What hangs after something was put back may do so for that reason: it was not tried.
+        if let Some(at) = verdicts.iter().position(|verdict| verdict.status == Status::TimedOut).filter(|_| !is_cold) {
             verdicts.truncate(at);
         }
         let mut results: Vec<(usize, Tried)> = Vec::new();

@@ -26,7 +26,7 @@ const POLL: Duration = Duration::from_millis(100);
 pub enum Launcher {
     /// A build tool: the agent goes into the JVMs that it forks.
     BuildTool(Command),
-    /// A JVM of ours: the agent is on its command line.
+    /// A JVM of ours.
     Jvm(JvmCommand),
 }
 

@@ -138,6 +138,7 @@ DELETE FROM trial;
     "
 -- Besides fields there are properties, files and others.
 ALTER TABLE resource ADD COLUMN kind TEXT NOT NULL DEFAULT '\"heap\"';
+UPDATE resource SET kind = '\"property\"' WHERE field = 'java.lang.System.props';
 ",
 ];
 

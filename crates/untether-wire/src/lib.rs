@@ -16,21 +16,27 @@ mod worker;
 pub use codec::{Body, Reader, Wire, WireError};
 pub use frame::{ActorKind, Frame, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WithheldKind, with_properties};
 pub use java::{ends_options, module_entries, takes_value};
-pub use options::{AgentOptions, LIFELINE, Probes};
+pub use options::{AGENT_VARIABLE, AgentOptions, LIFELINE, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE, Probes};
 pub use rules::{Rules, glob_matches};
 pub use secrets::{Secrets, WITHHELD, normalised};
 pub use worker::{EndStatus, WorkerFrame};
 
 use crate::schema::Side;
 
-/// The Java source that writes the frames of the agent's Java half, through a class `sink` with `begin`, `integer`, `string` and `end`.
+/// The Java source that writes the frames of the agent's Java half, through a class `sink` with `begin`, `integer`, `string`
+/// and `end`.
 pub fn runtime_frames(package: &str, class: &str, sink: &str) -> String {
     let codes = [ActorKind::CODES, OutcomeStatus::CODES];
-    schema::java((package, class, sink), Frame::HEADER, Frame::SHAPES, Side::Runtime, &codes)
+    schema::java((package, class, sink), None, Frame::SHAPES, Side::Runtime, &codes)
 }
 
 /// The same for the worker.
 pub fn worker_frames(package: &str, class: &str, sink: &str) -> String {
     let codes = [EndStatus::CODES];
-    schema::java((package, class, sink), WorkerFrame::HEADER, WorkerFrame::SHAPES, Side::Worker, &codes)
+    schema::java((package, class, sink), Some(WorkerFrame::HEADER), WorkerFrame::SHAPES, Side::Worker, &codes)
+}
+
+/// The Java source of a class of constants: names as Rust writes them, and numbers.
+pub fn java_constants(package: &str, class: &str, values: &[(String, u32)]) -> String {
+    schema::java_constants(package, class, values)
 }

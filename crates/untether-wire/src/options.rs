@@ -9,6 +9,12 @@ use crate::rules::Rules;
 /// in an orderly way.
 pub const LIFELINE: &str = "lifeline";
 
+/// Variables of the environment by which the preloaded library knows: the library itself, the options file, and what
+/// `LD_PRELOAD` was before, if anything.
+pub const AGENT_VARIABLE: &str = "UNTETHER_AGENT";
+pub const OPTIONS_VARIABLE: &str = "UNTETHER_OPTIONS";
+pub const PRELOAD_BEFORE_VARIABLE: &str = "UNTETHER_PRELOAD_BEFORE";
+
 /// Which accesses of the heap a run wants to know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probes {

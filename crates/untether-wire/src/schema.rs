@@ -29,15 +29,17 @@ pub(crate) type Codes = (&'static str, &'static [(&'static str, u32)]);
 /// methods call `begin(tag)`, `integer`, `string` and `end` of `sink`.
 pub(crate) fn java(
     (package, class, sink): (&str, &str, &str),
-    header: [u8; 8],
+    header: Option<[u8; 8]>,
     shapes: &[Shape],
     side: Side,
     codes: &[Codes],
 ) -> String {
     let mut source =
         format!("package {package};\n\n/** Made from the crate untether-wire. */\nfinal class {class} {{\n");
-    let bytes: Vec<String> = header.iter().map(u8::to_string).collect();
-    let _ = writeln!(source, "    static final byte[] HEADER = {{{}}};", bytes.join(", "));
+    if let Some(header) = header {
+        let bytes: Vec<String> = header.iter().map(u8::to_string).collect();
+        let _ = writeln!(source, "    static final byte[] HEADER = {{{}}};", bytes.join(", "));
+    }
     for (name, values) in codes {
         for (value, code) in *values {
             let _ = writeln!(source, "    static final int {}_{} = {code};", constant(name), constant(value));
@@ -48,6 +50,16 @@ pub(crate) fn java(
         method(&mut source, shape, sink);
     }
     source.push_str("}\n");
+    source
+}
+
+/// A class of constants: names as Rust writes them, and numbers.
+pub(crate) fn java_constants(package: &str, class: &str, values: &[(String, u32)]) -> String {
+    let mut source = format!("package {package};\n\nfinal class {class} {{\n");
+    for (name, value) in values {
+        let _ = writeln!(source, "    static final int {} = {value};", constant(name));
+    }
+    let _ = write!(source, "\n    private {class}() {{}}\n}}\n");
     source
 }
 

@@ -129,6 +129,8 @@ final class Results {
                 out.write(frame, 0, length);
             }
         } catch (IOException lost) {
+            // Half a frame may be there: nothing after it would make sense.
+            out = null;
             throw new java.io.UncheckedIOException(lost);
         } finally {
             WRITING.unlock();
@@ -144,7 +146,7 @@ final class Results {
     }
 
     static void string(String text) {
-        int units = Math.min(text.length(), LONGEST_MESSAGE);
+        int units = text == null ? 0 : Math.min(text.length(), LONGEST_MESSAGE);
         integer(units);
         for (int i = 0; i < units; i++) {
             integer(text.charAt(i));

@@ -2,7 +2,7 @@ package untether;
 
 import java.util.List;
 
-/** Has a test framework run tests; a new one is another of these, and a line in {@link Worker#runnerOf}. */
+/** Has a test framework run tests; {@link Worker} chooses it by the class, or by the unique id. */
 interface Runner {
     /**
      * Runs lines of the plan that form one class run, in their order, and tells what becomes of them.

@@ -24,7 +24,7 @@ import java.util.Set;
  * the JUnit Platform; neighbouring ones of one engine's suite form one run. A line that begins with {@code !} is for the
  * agent, where there is one: it puts back what tests have changed, so that one JVM can run many schedules as if each
  * were the first.
- * {@link Results} describes what is written. Test frameworks are reached by reflection only: the worker is
+ * {@link Results} writes what becomes of it. Test frameworks are reached by reflection only: the worker is
  * on the boot class path, where no library is.
  */
 public final class Worker {

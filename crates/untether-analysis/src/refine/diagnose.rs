@@ -1,6 +1,6 @@
 //! Which tests make a suspect come to something else than alone: the fewest, proved in fresh JVMs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use untether_model::{Cause, Certainty, Contrast, Finding, Role, Status, Trial, Tried, Verdict, World};
 
@@ -19,8 +19,25 @@ const FIRST_SINGLES: [usize; 2] = [4, 16];
 /// Of those that showed it quickly, so many are tried in fresh JVMs.
 const MOST_CONFIRMED: usize = 3;
 
+/// Lists that are known from findings about others are tried with a suspect, so many of them.
+const MOST_KNOWN: usize = 3;
+
 /// Fresh JVMs of one step of taking a schedule apart that run at the same time.
 const AT_ONCE: usize = 4;
+
+/// Which known lists were tried with which test.
+#[derive(Debug, Default)]
+struct Known {
+    tried: HashMap<Test, BTreeSet<Vec<Test>>>,
+}
+
+impl Known {
+    /// Whether it is to be tried; notes it.
+    fn is_new(&mut self, test: Test, list: &[Test]) -> bool {
+        let lists = self.tried.entry(test).or_default();
+        lists.len() < MOST_KNOWN && lists.insert(list.to_vec())
+    }
+}
 
 /// Where trials are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,11 +78,14 @@ impl Session<'_, '_> {
         let mut seen = BTreeSet::new();
         open.retain(|suspect| seen.insert((suspect.test, suspect.before.clone())) && !self.is_explained(suspect));
         self.explain_by_singles(&open)?;
+        let mut known = Known::default();
         let mut left = open.len() + disturbed.len();
-        for suspect in open {
+        for (at, suspect) in open.iter().enumerate() {
             self.progress(Phase::Explaining { left });
             left -= 1;
-            if self.is_open(&suspect) && !self.explain_by_several(&suspect)? {
+            // Who harmed one often harms many.
+            self.explain_by_known(&open[at..], &mut known)?;
+            if self.is_open(suspect) && !self.explain_by_several(suspect)? {
                 // What only showed where JVMs are put back says nothing about fresh ones.
                 let is_hint = suspect.before.len() == 1
                     && self.pairs.get(&(suspect.before[0], suspect.test)) == Some(&suspect.status)
@@ -236,6 +256,40 @@ impl Session<'_, '_> {
             self.confirm_all(&open)?;
         }
         Ok(())
+    }
+
+    /// Lists that change other tests, in fresh JVMs: what happens only once in a JVM, while a class is initialised, does not
+    /// show where JVMs are put back, and to take a schedule apart for each test would cost many times as much.
+    fn explain_by_known(&mut self, suspects: &[Suspect], known: &mut Known) -> Result<(), Stopped> {
+        for list in self.known_lists() {
+            let mut meant: Vec<Test> = Vec::new();
+            for suspect in suspects {
+                let can_be = !list.contains(&suspect.test) && is_subsequence(&list, &suspect.before);
+                if can_be && self.is_open(suspect) && known.is_new(suspect.test, &list) {
+                    meant.push(suspect.test);
+                }
+            }
+            let mut minimal: Vec<(Test, Vec<Test>)> = Vec::new();
+            for test in meant {
+                match list.len() {
+                    1 => minimal.push((test, list.clone())),
+                    _ => minimal.extend(self.minimal(test, list.clone())?.map(|list| (test, list))),
+                }
+            }
+            self.confirm_all(&minimal)?;
+        }
+        Ok(())
+    }
+
+    /// What findings blame, the most blamed first.
+    fn known_lists(&self) -> Vec<Vec<Test>> {
+        let mut counts: BTreeMap<Vec<Test>, usize> = BTreeMap::new();
+        for finding in self.findings.iter().filter(|finding| !is_of_disturbed(finding)) {
+            *counts.entry(self.numbers(finding.others())).or_default() += 1;
+        }
+        let mut lists: Vec<(usize, Vec<Test>)> = counts.into_iter().map(|(list, count)| (count, list)).collect();
+        lists.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        lists.into_iter().map(|(_, list)| list).collect()
     }
 
     /// The tests before a suspect: those that write state of the project which it reads, those that harmed others already,
@@ -499,8 +553,11 @@ impl Session<'_, '_> {
         let trials: Vec<Trial> = unknown.iter().map(|&test| self.trial(&[], test)).collect();
         let tried = self.try_all(&trials)?;
         for (&test, tried) in unknown.iter().zip(tried) {
-            if let Some(verdict) = verdict_of(tried) {
-                self.quick_alone.insert(test, verdict);
+            match verdict_of(tried) {
+                Some(verdict) => _ = self.quick_alone.insert(test, verdict),
+                // It hangs there, or wears a JVM out, and others do not.
+                None if self.is_quick => _ = self.unfaithful.insert(test),
+                None => {}
             }
         }
         for (test, quick) in &self.quick_alone {

@@ -178,6 +178,8 @@ pub(crate) struct Session<'s, 'd> {
     pub(crate) untriable: HashSet<(Test, Test)>,
     /// Tests whose messages differ from run to run.
     pub(crate) vague: BTreeSet<Test>,
+    /// Pairs that were tried in JVMs that are put back and did not come to an end there.
+    pub(crate) unanswered: BTreeSet<(Test, Test)>,
     /// Whether JVMs of this suite can be put back, and how many of the trials that were asked for there were answered.
     pub(crate) is_quick: bool,
     asked: usize,
@@ -205,6 +207,7 @@ impl<'s, 'd> Session<'s, 'd> {
             fresh_pairs: HashSet::new(),
             untriable: HashSet::new(),
             vague: BTreeSet::new(),
+            unanswered: BTreeSet::new(),
             is_quick: true,
             asked: 0,
             answered: 0,

@@ -71,7 +71,7 @@ impl Session<'_, '_> {
     }
 
     /// Pairs that could not be tried otherwise, each in a JVM of its own, as packed schedules only show them in company:
-    /// candidates first, then all of tests that come to something else where JVMs are put back.
+    /// candidates first, then all of tests that come to something else where JVMs are put back, and those that hung there.
     fn try_fresh_pairs(&mut self, targets: &BTreeSet<Test>, most: usize) -> Result<(), Stopped> {
         let initialized: HashSet<(Test, Test)> = self.evidence.initializer_pairs(targets).into_iter().collect();
         let of_untrusted: BTreeSet<Test> = targets.intersection(&self.unfaithful).copied().collect();
@@ -79,6 +79,7 @@ impl Session<'_, '_> {
         open.sort_unstable();
         open.extend(self.evidence.candidate_pairs(targets).into_iter().flatten());
         open.extend(self.all_pairs(&of_untrusted));
+        open.extend(self.unanswered.iter().filter(|(_, second)| targets.contains(second)));
         let mut seen = HashSet::new();
         open.retain(|&pair| {
             let is_tried = self.pairs.contains_key(&pair) && self.is_trusted(pair.1) && !initialized.contains(&pair);
@@ -217,8 +218,10 @@ impl Session<'_, '_> {
         let trials: Vec<Trial> = pairs.iter().map(|&(first, second)| self.trial(&[first], second)).collect();
         let tried = self.try_all(&trials)?;
         for (pair, tried) in pairs.into_iter().zip(tried) {
-            if let Some(status) = status_of(tried) {
-                self.pairs.insert(pair, status);
+            match status_of(tried) {
+                Some(status) => _ = self.pairs.insert(pair, status),
+                None if self.is_quick => _ = self.unanswered.insert(pair),
+                None => {}
             }
         }
         Ok(())

@@ -162,7 +162,10 @@ impl Oracle for Jvms<'_> {
         let mut rows: Vec<(String, Tried)> = Vec::new();
         for ((key, number), tried) in todo.into_iter().zip(tried.results) {
             found[number].clone_from(&tried);
-            rows.extend(tried.map(|tried| (key, tried)));
+            // How long a test may take there is no part of the key.
+            let is_lasting =
+                |tried: &Tried| !matches!(tried, Tried::Ended(verdict) if verdict.status == Status::TimedOut);
+            rows.extend(tried.filter(is_lasting).map(|tried| (key, tried)));
         }
         self.store.add_trials(&rows, now_ms()).map_err(|e| failed(e.to_string()))?;
         Ok(found)

@@ -14,6 +14,14 @@ final class UntetherObject extends WeakReference<Object> {
     final UntetherObject parent;
 
     final long parentPlace;
+
+    /**
+     * For one of the JDK's objects: the outermost of them that it is part of, and what other than the JDK's holds that; null
+     * where a root does. For others: itself, and null.
+     */
+    final UntetherObject container;
+
+    final UntetherObject containerHolder;
     final int depth;
 
     /** The actor that made this object reachable: the writer of all slots that have no record. */
@@ -81,6 +89,9 @@ final class UntetherObject extends WeakReference<Object> {
         this.isMirror = isMirror;
         this.isBuffer = layout.isArray && !isMirror && UntetherBuffers.isBuffer(object);
         this.rootName = rootName;
+        boolean isHeld = isPart() && parent != null && !parent.isMirror;
+        this.container = isHeld && parent.isPart() ? parent.container : this;
+        this.containerHolder = !isHeld ? null : parent.isPart() ? parent.containerHolder : parent;
         if (parent == null) {
             return;
         }
@@ -91,6 +102,11 @@ final class UntetherObject extends WeakReference<Object> {
         } else {
             heldLike(parent);
         }
+    }
+
+    /** Whether it is one of the JDK's objects, or an array. */
+    boolean isPart() {
+        return !isMirror && (layout.isTransparent || layout.isArray);
     }
 
     void heldLike(UntetherObject other) {

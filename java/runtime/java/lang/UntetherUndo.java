@@ -319,11 +319,6 @@ final class UntetherUndo {
         writers[count++] = slot.writer;
     }
 
-    /** Collections, queues and pools of the JDK, which the threads that wrote them may still use; not the program's own state. */
-    private static boolean isOfContainer(UntetherObject owner) {
-        return !owner.isMirror && (owner.layout.isTransparent || owner.layout.isArray);
-    }
-
     /**
      * Whether it is part of something to which another thread than the worker's wrote since the last save: while such
      * threads run, it stays as it is, and as a whole. Half of it put back, a queue's head but not the node that it
@@ -340,15 +335,11 @@ final class UntetherUndo {
      * static fields, in which each slot counts.
      */
     private static UntetherObject unitOf(UntetherObject owner) {
-        if (owner.isMirror) {
-            return null;
+        if (!owner.isPart()) {
+            return !owner.isMirror && isOfLibrary(owner.layout) ? owner : null;
         }
-        UntetherObject unit = owner;
-        while (isOfContainer(unit) && unit.parent != null && !unit.parent.isMirror
-                && (isOfContainer(unit.parent) || isOfLibrary(unit.parent.layout))) {
-            unit = unit.parent;
-        }
-        return isOfContainer(unit) || isOfLibrary(unit.layout) ? unit : null;
+        UntetherObject holder = owner.containerHolder;
+        return holder != null && isOfLibrary(holder.layout) ? holder : owner.container;
     }
 
     private static boolean isOfLibrary(UntetherLayout layout) {
@@ -369,8 +360,8 @@ final class UntetherUndo {
             UntetherObject top = topOf(owner);
             return !owner.isMirror && top.mixedIn != 0 && top.parent != null && !isBelowProject(top);
         }
-        return lastMixed >= windows[depth - 1] && isOfContainer(owner)
-                && containerOf(owner).mixedIn >= windows[depth - 1] && !isOfProject(owner);
+        return lastMixed >= windows[depth - 1] && owner.isPart()
+                && owner.container.mixedIn >= windows[depth - 1] && !isOfProject(owner);
     }
 
     /** Whether the static field that leads to the object is one of the project's, or one that it sets in the JDK. */
@@ -405,15 +396,6 @@ final class UntetherUndo {
         return top;
     }
 
-    /** The outermost of the JDK's objects through which it was found: the map or queue of a table or node. */
-    private static UntetherObject containerOf(UntetherObject owner) {
-        UntetherObject container = owner;
-        while (container.parent != null && isOfContainer(container.parent)) {
-            container = container.parent;
-        }
-        return container;
-    }
-
     private static void move(int from, int to) {
         slots[to] = slots[from];
         values[to] = values[from];
@@ -427,8 +409,8 @@ final class UntetherUndo {
 
     /** An initializer is about to write the slot. Call with the lock held. */
     static void noteInitializer(UntetherSlot slot) {
-        if (isWarm && isOfContainer(slot.owner)) {
-            containerOf(slot.owner).mixedIn = window;
+        if (isWarm && slot.owner.isPart()) {
+            slot.owner.container.mixedIn = window;
             lastMixed = window;
         } else if (!isWarm && !slot.owner.isMirror) {
             UntetherObject top = topOf(slot.owner);
