@@ -203,6 +203,9 @@ impl<'t> Analysis<'t> {
         if self.kind(writer) == ActorKind::Initializer {
             labels.insert(Label::Initializer);
         }
+        if self.kind(actor) == ActorKind::Initializer {
+            labels.insert(Label::Initialising);
+        }
         let read = Access {
             resource: slot,
             unit: self.unit_of[&reader],

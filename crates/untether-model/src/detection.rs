@@ -85,6 +85,8 @@ pub enum Label {
     Repeated,
     /// The reader found a place on the way to it empty, and would have gone on otherwise.
     BelowEmpty,
+    /// The reader read it while a class was initialised: of all tests that use the class, only the first in a JVM does.
+    Initialising,
 }
 
 /// A set of labels.
@@ -93,7 +95,8 @@ pub enum Label {
 pub struct Labels(u8);
 
 impl Labels {
-    const ALL: [Label; 5] = [Label::Lazy, Label::Initializer, Label::ClassLocal, Label::Repeated, Label::BelowEmpty];
+    const ALL: [Label; 6] =
+        [Label::Lazy, Label::Initializer, Label::ClassLocal, Label::Repeated, Label::BelowEmpty, Label::Initialising];
 
     /// The set as bits, for storing.
     pub fn bits(self) -> u8 {

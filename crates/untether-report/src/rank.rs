@@ -76,7 +76,7 @@ impl<'d> Ranker<'d> {
         Rank {
             standing,
             detours: u8::from(write != Origin::Own) + u8::from(read != Origin::Own),
-            is_qualified: dependency.labels.iter().any(|label| !is_hint(label)) || is_property_table(resource),
+            is_qualified: dependency.labels.iter().any(is_qualifying) || is_property_table(resource),
             path_length: resource.path.len(),
         }
     }
@@ -133,6 +133,10 @@ fn is_program_setting(field: &str) -> bool {
 /// Labels that make a dependency likely harmless.
 fn is_hint(label: Label) -> bool {
     matches!(label, Label::Lazy | Label::Initializer)
+}
+
+fn is_qualifying(label: Label) -> bool {
+    matches!(label, Label::ClassLocal | Label::Repeated | Label::BelowEmpty)
 }
 
 fn is_benign(labels: Labels) -> bool {

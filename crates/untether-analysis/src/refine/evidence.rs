@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use untether_model::{
-    AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_jdk, is_within, method_of, outermost,
+    Access, AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_jdk, is_within, method_of, outermost,
 };
 
 /// A test by its position in the original order.
@@ -242,17 +242,20 @@ impl<'d> Evidence<'d> {
         self.groups.iter().filter(has_field).flat_map(|group| group.writers.iter().copied()).collect()
     }
 
-    /// Pairs that meet in what a class initializer wrote elsewhere: it runs once in a JVM, so only fresh ones show them.
-    /// What they leave in libraries, loggers mostly, would be too many.
+    /// Pairs that meet in what a class initializer wrote elsewhere, or read: it runs once in a JVM, so only fresh ones show
+    /// them. What they leave in libraries, loggers mostly, would be too many.
     pub(crate) fn initializer_pairs(&self, targets: &BTreeSet<Test>) -> Vec<(Test, Test)> {
+        let is_by_initializer = |access: &Access| match access.mode {
+            AccessMode::Write => access.labels.contains(Label::Initializer),
+            AccessMode::Read => access.labels.contains(Label::Initialising),
+        };
         let mut pairs = BTreeSet::new();
         for group in &self.groups {
-            let is_by_initializer = |&&resource: &&usize| {
+            let is_met = |&resource: &usize| {
                 let mut accesses = self.accesses[resource].iter().map(|&number| &self.detection.accesses[number]);
-                let is_near = self.remoteness(&self.detection.resources[resource].field) <= NEAR;
-                accesses.any(|a| is_near && a.mode == AccessMode::Write && a.labels.contains(Label::Initializer))
+                self.remoteness(&self.detection.resources[resource].field) <= NEAR && accesses.any(is_by_initializer)
             };
-            if group.resources.iter().any(|resource| is_by_initializer(&resource)) {
+            if group.resources.iter().any(is_met) {
                 for &writer in &group.writers {
                     pairs.extend(group.readers.intersection(targets).map(|&reader| (writer, reader)));
                 }

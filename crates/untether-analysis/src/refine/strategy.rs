@@ -124,6 +124,16 @@ pub(crate) fn as_class_runs(evidence: &Evidence<'_>, tests: &[Test]) -> Vec<Test
     grouped(evidence, tests, 0)
 }
 
+/// Schedules that are there already.
+pub(crate) struct Once(pub(crate) Vec<Vec<Test>>);
+
+impl Search for Once {
+    fn propose(&mut self, _evidence: &Evidence<'_>) -> (Vec<Vec<Test>>, usize) {
+        let left = self.0.len();
+        (std::mem::take(&mut self.0), left)
+    }
+}
+
 /// Whether some class would be run twice: its fixtures, too, and what they do is not the tests' doing.
 pub(crate) fn splits_class(evidence: &Evidence<'_>, schedule: &[Test]) -> bool {
     as_class_runs(evidence, schedule) != schedule
