@@ -62,6 +62,7 @@ const LOGGING_PREFIXES: [&str; 5] =
 /// What these keep for each thread is plumbing: caches of providers, guards against being entered twice.
 const PLUMBING_PREFIXES: [&str; 6] =
     ["java.security.", "java.nio.", "java.net.URL", "jdk.internal.", "sun.", "com.sun."];
+
 /// Stacks that are really used, renumbered.
 #[derive(Default)]
 struct StackTable {

@@ -37,7 +37,7 @@ pub struct JvmCommand {
 
 impl JvmCommand {
     /// With the agent, unless there is none.
-    pub(crate) fn watched(self, agent: Option<(&Path, &Path)>) -> Command {
+    pub(crate) fn with_agent(self, agent: Option<(&Path, &Path)>) -> Command {
         let own = |environment: &Vec<(String, String)>| {
             environment.iter().find(|(name, _)| name == PRELOAD).map_or(OsString::new(), |(_, value)| value.into())
         };

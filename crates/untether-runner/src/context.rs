@@ -196,7 +196,7 @@ impl WorkerContext {
         temporary: &Path,
         agent: Option<(&Path, &Path)>,
     ) -> Result<Command, RunnerError> {
-        let mut command = self.jvm(plan, results, temporary)?.watched(agent);
+        let mut command = self.jvm(plan, results, temporary)?.with_agent(agent);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(command)
     }

@@ -93,7 +93,7 @@ pub fn watch(request: WatchRequest<'_>, mut emit: impl FnMut(WatchEvent<'_>)) ->
             preload(&mut command, std::env::var_os(PRELOAD).unwrap_or_default(), &agent, &options_path);
             command
         }
-        Launcher::Jvm(command) => command.watched(Some((&agent, &options_path))),
+        Launcher::Jvm(command) => command.with_agent(Some((&agent, &options_path))),
     };
     if request.captures_output {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

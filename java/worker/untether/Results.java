@@ -6,8 +6,8 @@ import java.io.OutputStream;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Tells what becomes of each test, one frame at a time, so that a JVM which dies leaves what it did. The frames, in {@code Frames},
- * are made from the crate untether-wire, which reads them.
+ * Tells what becomes of each test, one frame at a time, so that a JVM which dies leaves what it did. The frames, in
+ * {@code Frames}, are made from the crate untether-wire, which reads them.
  */
 final class Results {
     private static final int LONGEST_MESSAGE = 4000;

@@ -1,11 +1,12 @@
 //! Which tests make a suspect come to something else than alone: the fewest, proved in fresh JVMs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use untether_model::{Cause, Certainty, Contrast, Finding, Role, Status, Trial, Tried, Verdict, World};
 
 use crate::refine::ddmin::minimise;
 use crate::refine::evidence::Test;
+use crate::refine::known::Known;
 use crate::refine::strategy::as_class_runs;
 use crate::refine::{Phase, Session, Stopped, Suspect};
 
@@ -19,25 +20,8 @@ const FIRST_SINGLES: [usize; 2] = [4, 16];
 /// Of those that showed it quickly, so many are tried in fresh JVMs.
 const MOST_CONFIRMED: usize = 3;
 
-/// Lists that are known from findings about others are tried with a suspect, so many of them.
-const MOST_KNOWN: usize = 3;
-
 /// Fresh JVMs of one step of taking a schedule apart that run at the same time.
 const AT_ONCE: usize = 4;
-
-/// Which known lists were tried with which test.
-#[derive(Debug, Default)]
-struct Known {
-    tried: HashMap<Test, BTreeSet<Vec<Test>>>,
-}
-
-impl Known {
-    /// Whether it is to be tried; notes it.
-    fn is_new(&mut self, test: Test, list: &[Test]) -> bool {
-        let lists = self.tried.entry(test).or_default();
-        lists.len() < MOST_KNOWN && lists.insert(list.to_vec())
-    }
-}
 
 /// Where trials are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +99,7 @@ impl Session<'_, '_> {
         as_class_runs(self.evidence, &earlier)
     }
 
-    fn is_open(&self, suspect: &Suspect) -> bool {
+    pub(crate) fn is_open(&self, suspect: &Suspect) -> bool {
         !self.unstable.contains(&suspect.test)
             && !self.unconfirmed.contains(&suspect.test)
             && !self.is_explained(suspect)
@@ -258,40 +242,6 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// Lists that change other tests, in fresh JVMs: what happens only once in a JVM, while a class is initialised, does not
-    /// show where JVMs are put back, and to take a schedule apart for each test would cost many times as much.
-    fn explain_by_known(&mut self, suspects: &[Suspect], known: &mut Known) -> Result<(), Stopped> {
-        for list in self.known_lists() {
-            let mut meant: Vec<Test> = Vec::new();
-            for suspect in suspects {
-                let can_be = !list.contains(&suspect.test) && is_subsequence(&list, &suspect.before);
-                if can_be && self.is_open(suspect) && known.is_new(suspect.test, &list) {
-                    meant.push(suspect.test);
-                }
-            }
-            let mut minimal: Vec<(Test, Vec<Test>)> = Vec::new();
-            for test in meant {
-                match list.len() {
-                    1 => minimal.push((test, list.clone())),
-                    _ => minimal.extend(self.minimal(test, list.clone())?.map(|list| (test, list))),
-                }
-            }
-            self.confirm_all(&minimal)?;
-        }
-        Ok(())
-    }
-
-    /// What findings blame, the most blamed first.
-    fn known_lists(&self) -> Vec<Vec<Test>> {
-        let mut counts: BTreeMap<Vec<Test>, usize> = BTreeMap::new();
-        for finding in self.findings.iter().filter(|finding| !is_of_disturbed(finding)) {
-            *counts.entry(self.numbers(finding.others())).or_default() += 1;
-        }
-        let mut lists: Vec<(usize, Vec<Test>)> = counts.into_iter().map(|(list, count)| (count, list)).collect();
-        lists.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        lists.into_iter().map(|(_, list)| list).collect()
-    }
-
     /// The tests before a suspect: those that write state of the project which it reads, those that harmed others already,
     /// then those that write anything that it reads, the nearest first, then the others.
     fn likely_singles(&self, suspect: &Suspect) -> Vec<Test> {
@@ -432,7 +382,7 @@ impl Session<'_, '_> {
     }
 
     /// The list without whatever can be left out in fresh JVMs; none where it does not show there at all.
-    fn minimal(&mut self, test: Test, mut list: Vec<Test>) -> Result<Option<Vec<Test>>, Stopped> {
+    pub(crate) fn minimal(&mut self, test: Test, mut list: Vec<Test>) -> Result<Option<Vec<Test>>, Stopped> {
         if !self.changes(test, std::slice::from_ref(&list), Way::Fresh)?[0] {
             return Ok(None);
         }

@@ -242,26 +242,44 @@ impl<'d> Evidence<'d> {
         self.groups.iter().filter(has_field).flat_map(|group| group.writers.iter().copied()).collect()
     }
 
-    /// Pairs that meet in what a class initializer wrote elsewhere, or read: it runs once in a JVM, so only fresh ones show
-    /// them. What they leave in libraries, loggers mostly, would be too many.
-    pub(crate) fn initializer_pairs(&self, targets: &BTreeSet<Test>) -> Vec<(Test, Test)> {
-        let is_by_initializer = |access: &Access| match access.mode {
-            AccessMode::Write => access.labels.contains(Label::Initializer),
-            AccessMode::Read => access.labels.contains(Label::Initialising),
-        };
+    /// Pairs that meet where a class initializer wrote elsewhere, or that read there: it runs once in a JVM, so only fresh ones
+    /// show them.
+    pub(crate) fn initializer_pairs(&self, targets: &BTreeSet<Test>) -> BTreeSet<(Test, Test)> {
+        let mut pairs = self.written_by_initializers(targets);
+        pairs.extend(self.near_pairs(targets, |group, accesses| {
+            let units =
+                accesses.iter().filter(|a| a.mode == AccessMode::Read && a.labels.contains(Label::Initialising));
+            let readers = units.flat_map(|access| self.family_of(&self.detection.units[access.unit as usize]));
+            readers.filter(|reader| group.readers.contains(reader)).collect()
+        }));
+        pairs
+    }
+
+    /// Pairs that meet in what a class initializer wrote elsewhere.
+    pub(crate) fn written_by_initializers(&self, targets: &BTreeSet<Test>) -> BTreeSet<(Test, Test)> {
+        self.near_pairs(targets, |group, accesses| {
+            let is_meant = |a: &&Access| a.mode == AccessMode::Write && a.labels.contains(Label::Initializer);
+            if accesses.iter().any(is_meant) { group.readers.clone() } else { BTreeSet::new() }
+        })
+    }
+
+    /// Writers of groups, each with those of the readers that are chosen by the accesses to what is the project's own or what it
+    /// sets in the JDK. What initializers leave in libraries, loggers mostly, would be too many.
+    fn near_pairs(
+        &self,
+        targets: &BTreeSet<Test>,
+        chosen: impl Fn(&Group, &[&Access]) -> BTreeSet<Test>,
+    ) -> BTreeSet<(Test, Test)> {
         let mut pairs = BTreeSet::new();
         for group in &self.groups {
-            let is_met = |&resource: &usize| {
-                let mut accesses = self.accesses[resource].iter().map(|&number| &self.detection.accesses[number]);
-                self.remoteness(&self.detection.resources[resource].field) <= NEAR && accesses.any(is_by_initializer)
-            };
-            if group.resources.iter().any(is_met) {
-                for &writer in &group.writers {
-                    pairs.extend(group.readers.intersection(targets).map(|&reader| (writer, reader)));
-                }
+            let is_near = |&&resource: &&usize| self.remoteness(&self.detection.resources[resource].field) <= NEAR;
+            let numbers = group.resources.iter().filter(is_near).flat_map(|&resource| &self.accesses[resource]);
+            let accesses: Vec<&Access> = numbers.map(|&number| &self.detection.accesses[number]).collect();
+            for reader in chosen(group, &accesses).intersection(targets) {
+                pairs.extend(group.writers.iter().filter(|writer| *writer != reader).map(|&writer| (writer, *reader)));
             }
         }
-        pairs.into_iter().filter(|(writer, reader)| writer != reader).collect()
+        pairs
     }
 
     /// For each test that writes, the targets that read what it writes: first those that meet in the project's own state or in

@@ -14,6 +14,7 @@ mod evidence;
 mod extras;
 mod guided;
 mod incremental;
+mod known;
 mod pairs;
 mod strategy;
 
@@ -23,13 +24,9 @@ pub use causes::arrange;
 pub use evidence::Evidence;
 pub use incremental::{Fingerprinted, differing};
 pub use strategy::Strategy;
-use untether_model::{Coverage, Finding, Observation, Role, Schedule, Status, Trial, Tried, Verdict, World};
+use untether_model::{Coverage, Finding, Observation, Schedule, Status, Trial, Tried, Verdict, World};
 
 use crate::refine::evidence::Test;
-use crate::refine::strategy::as_class_runs;
-
-/// Tests that are run before all others, at a time.
-const MOST_LEADING: usize = 3;
 
 /// Runs schedules and trials.
 pub trait Oracle {
@@ -183,7 +180,7 @@ pub(crate) struct Session<'s, 'd> {
     /// Tests whose messages differ from run to run.
     pub(crate) vague: BTreeSet<Test>,
     /// Tests that were run before all others.
-    leading: BTreeSet<Test>,
+    pub(crate) leading: BTreeSet<Test>,
     /// Pairs that were tried in JVMs that are put back and did not come to an end there.
     pub(crate) unanswered: BTreeSet<(Test, Test)>,
     /// Whether JVMs of this suite can be put back, and how many of the trials that were asked for there were answered.
@@ -259,48 +256,12 @@ impl<'s, 'd> Session<'s, 'd> {
         self.search_by(&mut search)
     }
 
-    /// What happens only once in a JVM, while a class is initialised, does not show in JVMs that are put back. A test that
-    /// harmed another in that way is run before all others: then it does to each class what it can.
-    fn search_after_known(&mut self) -> Result<(), Stopped> {
-        for _ in 0..MOST_LEADING {
-            let Some(polluter) = self.once_only_polluters().into_iter().find(|test| !self.leading.contains(test))
-            else {
-                break;
-            };
-            self.leading.insert(polluter);
-            let class = self.evidence.class(polluter);
-            let others = (0..self.evidence.tests.len()).filter(|&test| self.evidence.class(test) != class);
-            let schedule: Vec<Test> = [polluter].into_iter().chain(others).collect();
-            self.search_by(&mut strategy::Once(vec![as_class_runs(self.evidence, &schedule)]))?;
-        }
-        Ok(())
-    }
-
-    /// Those that harm a test in fresh JVMs only, the worst first.
-    fn once_only_polluters(&self) -> Vec<Test> {
-        let mut counts: BTreeMap<Test, usize> = BTreeMap::new();
-        for finding in self.findings.iter().filter(|finding| finding.role == Role::Victim) {
-            let (Some(test), others) = (self.evidence.test(&finding.test), self.numbers(finding.others())) else {
-                continue;
-            };
-            if let [polluter] = others[..] {
-                let quick = self.pairs.get(&(polluter, test)).filter(|_| self.is_trusted(test));
-                if !quick.is_some_and(|&status| self.differs(test, status)) {
-                    *counts.entry(polluter).or_default() += 1;
-                }
-            }
-        }
-        let mut polluters: Vec<(usize, Test)> = counts.into_iter().map(|(test, count)| (count, test)).collect();
-        polluters.sort_by_key(|&(count, test)| (std::cmp::Reverse(count), test));
-        polluters.into_iter().map(|(_, test)| test).collect()
-    }
-
     fn search_listed(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
         let mut search = self.request.strategy.start(self.evidence, targets);
         self.search_by(search.as_mut())
     }
 
-    fn search_by(&mut self, search: &mut dyn strategy::Search) -> Result<(), Stopped> {
+    pub(crate) fn search_by(&mut self, search: &mut dyn strategy::Search) -> Result<(), Stopped> {
         loop {
             let (mut proposed, left) = search.propose(self.evidence);
             if proposed.is_empty() {

@@ -73,10 +73,9 @@ impl Session<'_, '_> {
     /// Pairs that could not be tried otherwise, each in a JVM of its own, as packed schedules only show them in company:
     /// candidates first, then all of tests that come to something else where JVMs are put back, and those that hung there.
     fn try_fresh_pairs(&mut self, targets: &BTreeSet<Test>, most: usize) -> Result<(), Stopped> {
-        let initialized: HashSet<(Test, Test)> = self.evidence.initializer_pairs(targets).into_iter().collect();
+        let initialized = self.evidence.initializer_pairs(targets);
         let of_untrusted: BTreeSet<Test> = targets.intersection(&self.unfaithful).copied().collect();
         let mut open: Vec<(Test, Test)> = initialized.iter().copied().collect();
-        open.sort_unstable();
         open.extend(self.evidence.candidate_pairs(targets).into_iter().flatten());
         open.extend(self.all_pairs(&of_untrusted));
         open.extend(self.unanswered.iter().filter(|(_, second)| targets.contains(second)));
@@ -118,7 +117,7 @@ impl Session<'_, '_> {
     /// concern is run in fresh JVMs to see whether it comes to the same.
     fn check_alone(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
         let readers: BTreeSet<Test> =
-            self.evidence.initializer_pairs(targets).into_iter().map(|(_, reader)| reader).collect();
+            self.evidence.written_by_initializers(targets).into_iter().map(|(_, reader)| reader).collect();
         let doubtful = readers.into_iter().filter(|test| self.quick_alone.contains_key(test)).collect();
         self.learn_alone(doubtful)?;
         self.try_alone(BTreeSet::new())
@@ -126,7 +125,7 @@ impl Session<'_, '_> {
 
     /// How far the search came: what was tried where it proves nothing was not tried.
     pub(crate) fn count_pairs(&mut self, targets: &BTreeSet<Test>) {
-        let initialized: HashSet<(Test, Test)> = self.evidence.initializer_pairs(targets).into_iter().collect();
+        let initialized = self.evidence.initializer_pairs(targets);
         let is_tried = |pair: &(Test, Test)| {
             let is_quick_proof = !self.unfaithful.contains(&pair.1) && !initialized.contains(pair);
             let is_proof = self.fresh_pairs.contains(pair) || is_quick_proof;
