@@ -263,6 +263,13 @@ impl<'d> Evidence<'d> {
         })
     }
 
+    /// Whether class initializers wrote into the project's own state elsewhere, or into what it sets in the JDK.
+    pub(crate) fn has_initializer_effects(&self) -> bool {
+        let is_meant = |access: &Access| access.mode == AccessMode::Write && access.labels.contains(Label::Initializer);
+        let field = |access: &Access| self.detection.resource(access.resource).field.as_str();
+        self.detection.accesses.iter().any(|access| is_meant(access) && self.remoteness(field(access)) <= NEAR)
+    }
+
     /// Writers of groups, each with those of the readers that are chosen by the accesses to what is the project's own or what it
     /// sets in the JDK. What initializers leave in libraries, loggers mostly, would be too many.
     fn near_pairs(

@@ -71,17 +71,20 @@ impl Session<'_, '_> {
     }
 
     /// Pairs that could not be tried otherwise, each in a JVM of its own, as packed schedules only show them in company:
-    /// candidates first, then all of tests that come to something else where JVMs are put back, and those that hung there.
+    /// candidates first, then all with a test that comes to something else where JVMs are put back, be it the first or the
+    /// second, and those that hung there.
     fn try_fresh_pairs(&mut self, targets: &BTreeSet<Test>, most: usize) -> Result<(), Stopped> {
         let initialized = self.evidence.initializer_pairs(targets);
         let of_untrusted: BTreeSet<Test> = targets.intersection(&self.unfaithful).copied().collect();
         let mut open: Vec<(Test, Test)> = initialized.iter().copied().collect();
         open.extend(self.evidence.candidate_pairs(targets).into_iter().flatten());
         open.extend(self.all_pairs(&of_untrusted));
+        open.extend(self.all_pairs(targets).filter(|(first, _)| self.unfaithful.contains(first)));
         open.extend(self.unanswered.iter().filter(|(_, second)| targets.contains(second)));
         let mut seen = HashSet::new();
         open.retain(|&pair| {
-            let is_tried = self.pairs.contains_key(&pair) && self.is_trusted(pair.1) && !initialized.contains(&pair);
+            let is_trusted = !self.unfaithful.contains(&pair.0) && self.is_trusted(pair.1);
+            let is_tried = self.pairs.contains_key(&pair) && is_trusted && !initialized.contains(&pair);
             let can_run = self.can_run(pair.0) && self.can_run(pair.1) && self.reference[pair.1] != Status::Missing;
             let is_done = self.fresh_pairs.contains(&pair) || self.untriable.contains(&pair);
             can_run && !is_tried && !is_done && seen.insert(pair)
@@ -120,14 +123,22 @@ impl Session<'_, '_> {
             self.evidence.written_by_initializers(targets).into_iter().map(|(_, reader)| reader).collect();
         let doubtful = readers.into_iter().filter(|test| self.quick_alone.contains_key(test)).collect();
         self.learn_alone(doubtful)?;
-        self.try_alone(BTreeSet::new())
+        self.try_alone(BTreeSet::new())?;
+        // Who fails does not come to what it would read otherwise, so nobody knows whether that concerns it.
+        if self.evidence.has_initializer_effects() {
+            let fails = |test: &Test| self.quick_alone.get(test).is_some_and(|alone| alone.status != Status::Passed);
+            let failing: Vec<Test> = targets.iter().copied().filter(fails).collect();
+            self.unfaithful.extend(failing);
+        }
+        Ok(())
     }
 
     /// How far the search came: what was tried where it proves nothing was not tried.
     pub(crate) fn count_pairs(&mut self, targets: &BTreeSet<Test>) {
         let initialized = self.evidence.initializer_pairs(targets);
         let is_tried = |pair: &(Test, Test)| {
-            let is_quick_proof = !self.unfaithful.contains(&pair.1) && !initialized.contains(pair);
+            let is_faithful = !self.unfaithful.contains(&pair.0) && !self.unfaithful.contains(&pair.1);
+            let is_quick_proof = is_faithful && !initialized.contains(pair);
             let is_proof = self.fresh_pairs.contains(pair) || is_quick_proof;
             is_proof && self.pairs.contains_key(pair) && self.reference[pair.0] != Status::Missing
         };
