@@ -41,9 +41,9 @@ pub(crate) struct DetectArguments {
 }
 
 /// A JDK to measure on.
-struct Jdk {
-    java: PathBuf,
-    version: String,
+pub(crate) struct Jdk {
+    pub(crate) java: PathBuf,
+    pub(crate) version: String,
 }
 
 /// What all measurements share.
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &DetectArguments) -> Result<bool, Failure> {
     Ok(is_good)
 }
 
-fn jdks(homes: &[PathBuf]) -> Result<Vec<Jdk>, Failure> {
+pub(crate) fn jdks(homes: &[PathBuf]) -> Result<Vec<Jdk>, Failure> {
     if homes.is_empty() {
         return Ok(vec![jdk(None)?]);
     }

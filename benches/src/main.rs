@@ -9,6 +9,7 @@
 mod class_path;
 mod detect;
 mod failure;
+mod isolate;
 mod outcomes;
 mod process;
 mod refine;
@@ -34,6 +35,9 @@ enum Benchmark {
     /// What `untether detect` costs: alternating runs of each suite without and with it
     #[command(after_help = detect::EXIT_CODES)]
     Detect(detect::DetectArguments),
+    /// What `untether run --isolate` costs, and what a JVM for each class costs instead
+    #[command(after_help = isolate::HELP)]
+    Isolate(isolate::IsolateArguments),
     /// What the strategies of `untether refine` find, and at what cost
     #[command(after_help = refine::HELP)]
     Refine(refine::RefineArguments),
@@ -45,6 +49,7 @@ enum Benchmark {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Benchmark::Detect(arguments) => detect::run(&arguments),
+        Benchmark::Isolate(arguments) => isolate::run(&arguments),
         Benchmark::Refine(arguments) => refine::run(&arguments),
         Benchmark::Truth(arguments) => truth::run(&arguments),
     };

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use untether_project::find_test_classes;
 use untether_runner::{WorkerRequest, worker_command};
 use zip::ZipArchive;
@@ -76,6 +77,30 @@ impl<'s> Suite<'s> {
         Ok(Run { usage, outcomes, dependencies: 0 })
     }
 
+    /// The command of a plain run, isolated; compared with a JVM for each class where that is asked for.
+    pub(crate) fn run_isolated(&self, java: &Path, untether: &Path, is_checked: bool) -> Result<Isolated, Failure> {
+        let files = RunFiles::create(self, "isolated")?;
+        let request = WorkerRequest {
+            java: java.to_path_buf(),
+            class_path: files.class_path.clone(),
+            jvm_arguments: self.subject.jvm_args.clone(),
+            plan: self.plan.clone(),
+            directory: files.directory.clone(),
+        };
+        let worker = worker_command(&request).map_err(|error| Failure::new(error.to_string()))?.into_command();
+        let mut command = Command::new(untether);
+        command.arg("--store").arg(files.directory.join("store"));
+        command.args(["run", "--isolate", "--jobs", "1", "--format", "json", "--quiet"]);
+        command.args(is_checked.then_some("--check"));
+        command.arg("--").arg(worker.get_program()).args(worker.get_args());
+        command.arg(files.directory.join("results")).current_dir(&files.work);
+        let (end, usage) = measure(&mut command, &files.output, self.limit)?;
+        if !matches!(end, End::Exit(0 | 1)) {
+            return Err(files.failure("the isolated run", end));
+        }
+        Isolated::read(&files.output, usage)
+    }
+
     /// The product, from its start to its end: also what it does after the JVM has ended counts.
     pub(crate) fn run_watched(&self, java: &Path, untether: &Path) -> Result<Run, Failure> {
         let files = RunFiles::create(self, "watched")?;
@@ -95,6 +120,49 @@ impl<'s> Suite<'s> {
         let mut outcomes = Outcomes::new(end == End::Exit(0));
         document.tests.iter().for_each(|test| outcomes.add(&test.id, &test.outcome));
         Ok(Run { usage, outcomes, dependencies: document.dependencies.len() })
+    }
+}
+
+/// What an isolated run took, and how it compares with a JVM for each class.
+#[derive(Debug)]
+pub(crate) struct Isolated {
+    pub(crate) usage: Usage,
+    pub(crate) classes: usize,
+    pub(crate) alone_seconds: f64,
+    pub(crate) differences: Vec<String>,
+    pub(crate) not_restored: Vec<String>,
+}
+
+impl Isolated {
+    /// The tests print as well, to the other stream, which goes to the same file.
+    fn read(output: &Path, usage: Usage) -> Result<Self, Failure> {
+        let bytes = fs::read(output).map_err(Failure::io("read", output))?;
+        let beginning = b"{\n  \"version\"";
+        let start = bytes.windows(beginning.len()).rposition(|window| window == beginning).unwrap_or(0);
+        let document: Value = serde_json::from_slice(&bytes[start..])
+            .map_err(|error| Failure::new(format!("cannot read the JSON of untether run: {error}")))?;
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let classes = list(&document["classes"]);
+        let not_restored = classes.iter().filter(|class| class["left_behind"].is_string());
+        let differences = list(&document["check"]["differences"]);
+        let differences = differences.iter().filter(|it| it["varies"] != true);
+        Ok(Isolated {
+            usage,
+            classes: classes.len(),
+            alone_seconds: document["check"]["seconds"].as_f64().unwrap_or(f64::NAN),
+            differences: differences
+                .map(|it| {
+                    let status = |way: &str| text(&it[way]["status"]);
+                    let left: Vec<String> = list(&it["left_behind"]).iter().take(3).map(text).collect();
+                    let (isolated, alone) = (status("isolated"), status("alone"));
+                    format!("{}: {isolated} isolated, {alone} alone, left behind {left:?}", text(&it["test"]))
+                })
+                .collect(),
+            not_restored: not_restored
+                .map(|class| format!("{}: {}", text(&class["class"]), text(&class["left_behind"])))
+                .collect(),
+        })
     }
 }
 

@@ -25,18 +25,39 @@ fn main() {
     let junit4 = out.join("junit4");
     compile(&files(&source.join("junit4"), "java"), Some(&stubs), &junit4);
 
-    let mut table = String::from("/// Names in the jar, and contents.\nconst WORKER_FILES: &[(&str, &[u8])] = &[\n");
-    for (root, extension) in [(&worker, "class"), (&junit4, "bytes")] {
+    let maven = build_extension(&source.join("../maven"), &out);
+    let of_worker = jar_table("WORKER_FILES", &[(&worker, "class"), (&junit4, "bytes")]);
+    fs::write(out.join("worker_files.rs"), of_worker + &maven).expect("the output folder is writable");
+
+    let agent = build_agent(&source.join("../.."), &out.join("agent"));
+    println!("cargo::rustc-env=UNTETHER_EMBEDDED_AGENT={}", agent.display());
+}
+
+/// The extension of Maven, compiled against stand-ins of Maven's own classes.
+fn build_extension(source: &Path, out: &Path) -> String {
+    println!("cargo::rerun-if-changed={}", source.display());
+    let (stubs, classes) = (out.join("maven-stubs"), out.join("maven"));
+    compile(&files(&source.join("stubs"), "java"), None, &stubs);
+    compile(&files(&source.join("untether"), "java"), Some(&stubs), &classes);
+    let components = source.join("components.xml");
+    let components = components.canonicalize().expect("the description of the extension is there");
+    let mut table = jar_table("EXTENSION_FILES", &[(&classes, "class")]);
+    table.truncate(table.len() - "];\n".len());
+    table.push_str(&format!("    (\"META-INF/plexus/components.xml\", include_bytes!({components:?})),\n];\n"));
+    table
+}
+
+/// A constant with what is put into a jar: the classes below each folder, with the extension that they have there.
+fn jar_table(name: &str, roots: &[(&Path, &str)]) -> String {
+    let mut table = format!("/// Names in the jar, and contents.\nconst {name}: &[(&str, &[u8])] = &[\n");
+    for (root, extension) in roots {
         for file in files(root, "class") {
             let name = file.strip_prefix(root).expect("below the root").with_extension(extension);
             table.push_str(&format!("    ({:?}, include_bytes!({:?})),\n", name.display().to_string(), file));
         }
     }
     table.push_str("];\n");
-    fs::write(out.join("worker_files.rs"), table).expect("the output folder is writable");
-
-    let agent = build_agent(&source.join("../.."), &out.join("agent"));
-    println!("cargo::rustc-env=UNTETHER_EMBEDDED_AGENT={}", agent.display());
+    table
 }
 
 /// Builds the agent as it is shipped, whatever profile we are built with, and gives the library's path.

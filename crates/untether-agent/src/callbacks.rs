@@ -270,8 +270,11 @@ fn weave(agent: &Agent, jni: *mut JNIEnv, loader: jobject, bytes: &[u8]) -> Opti
         constants: (agent.tables + CONSTANTS_OFFSET) as *mut u8,
         ignore: &agent.options.ignore,
     };
-    let heap = Some(Accesses { reads: agent.options.probes == Probes::All, writes: true });
-    let families = Families { heap, boundaries: true };
+    let accesses = match agent.options.probes {
+        Probes::All => Accesses::All,
+        Probes::ToPutBack => Accesses::ToPutBack,
+    };
+    let families = Families { heap: Some(accesses), boundaries: true };
     let mut weaver = Weaver { families, resolver: &agent.shapes, numbering: &mut numbering };
     let woven = weaver.weave(bytes);
     if !woven.refusals.is_empty() {

@@ -7,6 +7,8 @@ use jvmti_bindings::sys::jni::{
     JNIEnv, jboolean, jbyteArray, jclass, jint, jlong, jlongArray, jobject, jobjectArray, jstring, jvalue,
 };
 
+use untether_wire::Probes;
+
 use crate::agent::{self, Agent, lock};
 use crate::guard::guarded;
 use crate::numbering::FieldName;
@@ -268,6 +270,34 @@ unsafe extern "system" fn stack_bounds(jni: *mut JNIEnv, _class: jclass, low_and
 #[unsafe(export_name = "Java_java_lang_UntetherNative_isThorough")]
 unsafe extern "system" fn is_thorough(_jni: *mut JNIEnv, _class: jclass) -> jboolean {
     guarded(0, || agent::get().map_or(0, |agent| agent.options.is_thorough.into()))
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_isRegistry")]
+unsafe extern "system" fn is_registry(jni: *mut JNIEnv, _class: jclass, field: jstring) -> jboolean {
+    guarded(0, || {
+        let Some(agent) = agent::get() else { return 0 };
+        // SAFETY: the Java side passes a string; its characters are released before it can go away.
+        let name = unsafe {
+            let characters = ((**jni).GetStringUTFChars)(jni, field, ptr::null_mut());
+            if characters.is_null() {
+                return 0;
+            }
+            let name = CStr::from_ptr(characters).to_string_lossy().into_owned();
+            ((**jni).ReleaseStringUTFChars)(jni, field, characters);
+            name
+        };
+        agent.options.registries.matches(&name).into()
+    })
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_isTelling")]
+unsafe extern "system" fn is_telling(_jni: *mut JNIEnv, _class: jclass) -> jboolean {
+    guarded(0, || agent::get().map_or(0, |agent| (agent.options.probes == Probes::All).into()))
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_isolation")]
+unsafe extern "system" fn isolation(_jni: *mut JNIEnv, _class: jclass) -> jint {
+    guarded(0, || agent::get().map_or(0, |agent| agent.options.isolation.number()))
 }
 
 #[unsafe(export_name = "Java_java_lang_UntetherNative_yieldProcessor")]

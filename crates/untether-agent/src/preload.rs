@@ -9,12 +9,21 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
 
-use untether_frameworks::{BUILD_TOOL_DAEMONS, BUILD_TOOL_MAINS};
-use untether_wire::{AGENT_VARIABLE, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE};
+use untether_frameworks::{BUILD_TOOL_DAEMONS, BUILD_TOOL_MAINS, MAVEN_MAINS};
+use untether_wire::{AGENT_VARIABLE, MAVEN_EXTENSION, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE};
 
 use crate::lifeline;
 
 const PRELOAD: &str = "LD_PRELOAD";
+
+/// The optimising compiler takes longer for woven code, and most of what a test suite runs does not last long enough to pay
+/// it back: it waits for more calls. First among the options, so that whoever sets these himself is heard.
+const LATER_OPTIMISATION: &[&CStr] = &[
+    c"-XX:Tier4InvocationThreshold=30000",
+    c"-XX:Tier4MinInvocationThreshold=4000",
+    c"-XX:Tier4CompileThreshold=80000",
+    c"-XX:Tier4BackEdgeThreshold=80000",
+];
 
 /// Options of JVMs that run nothing.
 const NOTHING_TO_RUN: &[&str] = &["-version", "--version", "-fullversion", "-XshowSettings:properties"];
@@ -72,11 +81,16 @@ unsafe fn injected(argc: c_int, argv: *mut *mut c_char) -> Option<(c_int, *mut *
     // SAFETY: given by the caller.
     let texts = || arguments.iter().map(|&argument| unsafe { CStr::from_ptr(argument) }.to_bytes());
     let is_one_of = |names: &[&str]| texts().any(|text| names.iter().any(|name| name.as_bytes() == text));
-    if is_one_of(BUILD_TOOL_MAINS) {
-        if let Some(directory) = Path::new(&options).parent() {
-            lifeline::hang_on(directory);
+    if BUILD_TOOL_MAINS.iter().any(|mains| is_one_of(mains)) {
+        let directory = Path::new(&options).parent()?;
+        lifeline::hang_on(directory);
+        let extension = directory.join(MAVEN_EXTENSION);
+        if !is_one_of(MAVEN_MAINS) || !extension.exists() {
+            return None;
         }
-        return None;
+        // What the user gives Maven under this name counts before it.
+        let option = [b"-Dmaven.ext.class.path=", extension.as_os_str().as_bytes()].concat();
+        return Some(with_options(&arguments, &[CString::new(option).ok()?.into_raw()]));
     }
     let is_watched =
         |text: &[u8]| text.starts_with(b"-agentpath:") && text.windows(14).any(|part| part == b"untether_agent");
@@ -84,12 +98,18 @@ unsafe fn injected(argc: c_int, argv: *mut *mut c_char) -> Option<(c_int, *mut *
         return None;
     }
     let option = [b"-agentpath:", agent.as_bytes(), b"=", options.as_bytes()].concat();
-    let mut injected = vec![arguments[0], CString::new(option).ok()?.into_raw()];
-    injected.extend_from_slice(&arguments[1..]);
+    let mut ours = vec![CString::new(option).ok()?.into_raw()];
+    ours.extend(LATER_OPTIMISATION.iter().map(|option| option.as_ptr().cast_mut()));
+    restore_environment();
+    Some(with_options(&arguments, &ours))
+}
+
+/// The arguments with options before all others.
+fn with_options(arguments: &[*mut c_char], options: &[*mut c_char]) -> (c_int, *mut *mut c_char) {
+    let mut injected = [&arguments[..1], options, &arguments[1..]].concat();
     let count = injected.len() as c_int;
     injected.push(ptr::null_mut());
-    restore_environment();
-    Some((count, Box::leak(injected.into_boxed_slice()).as_mut_ptr()))
+    (count, Box::leak(injected.into_boxed_slice()).as_mut_ptr())
 }
 
 fn is_java() -> bool {

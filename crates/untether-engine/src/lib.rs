@@ -11,6 +11,7 @@ mod latest;
 mod own;
 mod refine;
 mod replay;
+mod run;
 mod scratch;
 
 pub use detect::{ClassPathTests, DetectRequest, Detected, Ending, Tests, Unseen, detect};
@@ -19,5 +20,6 @@ pub use error::EngineError;
 pub use latest::latest_refinement;
 pub use refine::{RefineEvent, RefineRequest, Refined, refine};
 pub use replay::{ReplayRequest, replay};
+pub use run::{Isolation, Ran, RunEvent, RunRequest, run};
 pub use untether_analysis::refine::{Phase, Strategy};
 pub use untether_runner::{Output, Progress, WatchEvent};

@@ -35,6 +35,8 @@ pub enum Event {
     Junit4TestFailed,
     Junit4TestAborted,
     Junit4TestIgnored,
+    Junit3ClassStarted,
+    Junit3ClassFinished,
     Junit3TestStarted,
     Junit3TestFinished,
     Junit3TestFailed,
@@ -74,6 +76,7 @@ const fn hook(
 const NODE: &str = "org/junit/platform/engine/support/hierarchical/NodeTestTask";
 const ADAPTER: &str = "org/junit/platform/launcher/core/ExecutionListenerAdapter";
 const PARENT_RUNNER: &str = "org/junit/runners/ParentRunner";
+const JUNIT3_RUNNER: &str = "org/junit/internal/runners/JUnit38ClassRunner";
 const NOTIFIER: &str = "org/junit/runner/notification/RunNotifier";
 const RESULT: &str = "junit/framework/TestResult";
 const DESCRIPTION: &str = "(Lorg/junit/runner/Description;)V";
@@ -106,6 +109,8 @@ pub const HOOKS: &[Hook] = &[
     ),
     hook(PARENT_RUNNER, "run", RUN, Moment::Entry, Event::Junit4ClassStarted),
     hook(PARENT_RUNNER, "run", RUN, Moment::Leave, Event::Junit4ClassFinished),
+    hook(JUNIT3_RUNNER, "run", RUN, Moment::Entry, Event::Junit3ClassStarted),
+    hook(JUNIT3_RUNNER, "run", RUN, Moment::Leave, Event::Junit3ClassFinished),
     hook(
         "org/junit/runners/BlockJUnit4ClassRunner",
         "runChild",

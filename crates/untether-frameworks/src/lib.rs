@@ -64,12 +64,14 @@ const REFLECTION: &[&str] = &["0x", "java.lang.invoke.", "jdk.internal.reflect."
 const JUNIT3: &str = "junit.framework.";
 
 /// Main classes of build tools: they run no tests themselves, and end with the build.
-pub const BUILD_TOOL_MAINS: &[&str] = &[
+pub const BUILD_TOOL_MAINS: &[&[&str]] =
+    &[MAVEN_MAINS, &["org.gradle.launcher.GradleMain", "org.gradle.wrapper.GradleWrapperMain"]];
+
+/// Those of Maven.
+pub const MAVEN_MAINS: &[&str] = &[
     "org.codehaus.plexus.classworlds.launcher.Launcher",
     "org.codehaus.classworlds.Launcher",
     "org.apache.maven.wrapper.MavenWrapperMain",
-    "org.gradle.launcher.GradleMain",
-    "org.gradle.wrapper.GradleWrapperMain",
 ];
 
 /// Main classes of build tools that outlive the build and run no tests themselves.

@@ -3,6 +3,7 @@
 
 mod content;
 mod detection;
+mod isolation;
 mod launch;
 mod names;
 mod record;
@@ -15,6 +16,7 @@ pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, ResourceKind,
     Unit, UnitKind,
 };
+pub use isolation::{ClassOutcome, IsolatedRun, IsolationCheck, IsolationDifference, TestOutcome};
 pub use launch::{Launch, Withheld, WithheldKind};
 pub use names::{class_of, is_jdk, is_within, method_of, outermost, simple_name};
 pub use record::RefinementRecord;
@@ -22,5 +24,7 @@ pub use refinement::{
     Cause, Certainty, Channel, Contrast, Cost, Coverage, Finding, Observation, PutBack, Replay, Role, Schedule, Share,
     Trial, Tried, Verdict, World,
 };
-pub use trace::{Actor, ActorKind, Event, HeapObject, Index, Method, Outcome, OutcomeStatus, Slot, StackLine, Trace};
+pub use trace::{
+    Actor, ActorKind, Event, HeapObject, Index, Method, NotRestored, Outcome, OutcomeStatus, Slot, StackLine, Trace,
+};
 pub use verdict::Status;

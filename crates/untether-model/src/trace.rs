@@ -107,6 +107,13 @@ impl std::fmt::Display for StackLine {
     }
 }
 
+/// A class after which the JVM was not as before it, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotRestored {
+    pub class: String,
+    pub reason: String,
+}
+
 /// The record of one JVM.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
@@ -120,6 +127,8 @@ pub struct Trace {
     pub stacks: Vec<Vec<(Index, u32)>>,
     pub notes: Vec<Note>,
     pub refusals: Vec<Refusal>,
+    /// Where tests were isolated: classes whose changes were not all put back, and why.
+    pub not_restored: Vec<NotRestored>,
     /// Whether the JVM ended in an orderly way.
     pub is_complete: bool,
 }

@@ -19,6 +19,11 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether it ran and did not come to a good end.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Status::Failed | Status::TimedOut | Status::Died)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Passed => "passed",

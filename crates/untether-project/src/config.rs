@@ -27,6 +27,8 @@ pub struct Config {
     pub immutable: Rules,
     /// What `ignore` becomes where changes are put back.
     pub ignore_in_undo: Rules,
+    /// Fields whose collections are not put back where class initializers and tests both add to them.
+    pub registries: Rules,
     /// Names of environment variables, properties and options whose values are not kept.
     pub secrets: Rules,
 }
@@ -51,6 +53,7 @@ struct Detect {
 #[serde(deny_unknown_fields, default)]
 struct Undo {
     ignore: Vec<String>,
+    registries: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,6 +80,7 @@ impl Config {
             ignore: join(defaults.detect.ignore, own.detect.ignore),
             opaque: join(defaults.detect.opaque, own.detect.opaque),
             immutable: join(defaults.detect.immutable, own.detect.immutable),
+            registries: join(defaults.undo.registries, own.undo.registries),
             secrets: join(defaults.store.secrets, own.store.secrets),
         })
     }
@@ -86,7 +90,7 @@ fn parse(text: &str, path: &Path) -> Result<File, ConfigError> {
     let invalid = |message: String| ConfigError::Invalid { path: path.to_path_buf(), message };
     let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
     let File { detect, undo, store } = &file;
-    let bad = [&detect.ignore, &detect.opaque, &detect.immutable, &undo.ignore, &store.secrets]
+    let bad = [&detect.ignore, &detect.opaque, &detect.immutable, &undo.ignore, &undo.registries, &store.secrets]
         .into_iter()
         .flatten()
         .find(|pattern| pattern.contains(['\n', '\r']))

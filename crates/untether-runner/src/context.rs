@@ -73,6 +73,8 @@ pub struct WorkerContext {
     selectors: HashMap<String, String>,
     /// Whether the captured JVM shared the machine's folder for temporary files.
     has_common_folder: bool,
+    /// Whether JVMs are short-lived, so that the optimising compiler would cost more than it saves.
+    is_brief: bool,
 }
 
 impl WorkerContext {
@@ -150,7 +152,13 @@ impl WorkerContext {
             jar,
             selectors,
             has_common_folder,
+            is_brief: true,
         })
+    }
+
+    /// For JVMs that run more than a few tests.
+    pub fn for_whole_suites(self) -> Self {
+        WorkerContext { is_brief: false, ..self }
     }
 
     /// The folders and jars that classes come from: those of the class path and of the module path.
@@ -209,12 +217,9 @@ impl WorkerContext {
                 .map_err(|source| RunnerError::CannotWrite { path: temporary.to_path_buf(), source })?;
             arguments.push(format!("-D{TEMPORARY}={}", temporary.display()).into());
         }
-        if !self
-            .options
-            .iter()
-            .any(|option| option.starts_with("-XX:TieredStopAtLevel") || option == "-XX:-TieredCompilation")
-        {
-            // Probes are short: the optimising compiler would cost more than it saves.
+        let is_tier =
+            |option: &String| option.starts_with("-XX:TieredStopAtLevel") || option == "-XX:-TieredCompilation";
+        if self.is_brief && !self.options.iter().any(is_tier) {
             arguments.push("-XX:TieredStopAtLevel=1".into());
         }
         arguments.extend([

@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use untether_model::{
-    Actor, ActorKind, Event, HeapObject, Label, Launch, Method, Note, Outcome, OutcomeStatus, Refusal, Slot, Trace,
-    Withheld, WithheldKind,
+    Actor, ActorKind, Event, HeapObject, Label, Launch, Method, NotRestored, Note, Outcome, OutcomeStatus, Refusal,
+    Slot, Trace, Withheld, WithheldKind,
 };
 use untether_wire::{self as wire, Frame, Reader};
 
@@ -211,6 +211,7 @@ impl Source {
             Frame::Refusal { class, method, reason } => {
                 self.trace.refusals.push(Refusal { class, method, reason });
             }
+            Frame::NotRestored { class, reason } => self.trace.not_restored.push(NotRestored { class, reason }),
             Frame::End {} => self.trace.is_complete = true,
         }
     }

@@ -25,12 +25,11 @@ pub(crate) struct Runs<'t> {
     /// The last test of the run that was started for the first time, and whether an earlier one came after it.
     last_started: Option<usize>,
     is_out_of_order: bool,
-    pub(crate) is_done: bool,
     /// Whether the JVM waits for another plan.
-    pub(crate) is_plan_over: bool,
+    is_plan_over: bool,
     fields: Vec<Vec<String>>,
     told: Vec<String>,
-    pub(crate) obstacle: Option<String>,
+    obstacle: Option<String>,
 }
 
 impl<'t> Runs<'t> {
@@ -43,7 +42,6 @@ impl<'t> Runs<'t> {
             class_failures: Vec::new(),
             last_started: None,
             is_out_of_order: false,
-            is_done: false,
             is_plan_over: false,
             fields: Vec::new(),
             told: Vec::new(),
@@ -88,11 +86,8 @@ impl<'t> Runs<'t> {
             WorkerFrame::Field { name } => self.told.push(name),
             WorkerFrame::FieldsEnded {} => self.fields.push(std::mem::take(&mut self.told)),
             WorkerFrame::NotRestorable { reason } => self.obstacle = Some(reason),
-            WorkerFrame::PlanEnded {} => {
-                self.is_done = true;
-                self.is_plan_over = true;
-            }
-            WorkerFrame::Done {} => self.is_done = true,
+            WorkerFrame::PlanEnded {} => self.is_plan_over = true,
+            WorkerFrame::Done {} => {}
         }
     }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use untether_model::{Observation, Schedule, Status, Verdict};
 use untether_project::Config;
+use untether_wire::WorkerFrame;
 
 use crate::agent::agent_library;
 use crate::context::WorkerContext;
@@ -216,12 +217,22 @@ impl Executor {
         Ok(files)
     }
 
+    /// A JVM without the agent that takes one plan after the other.
+    pub(crate) fn start_plain(&self) -> Result<LiveJvm, RunnerError> {
+        let files = self.files()?;
+        let mut command = self.context.command("-", &files.results, &files.temporary, None)?;
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child =
+            command.stdin(Stdio::piped()).spawn().map_err(|source| RunnerError::CannotStart { program, source })?;
+        LiveJvm::new(child, files)
+    }
+
     /// A JVM with the agent that takes one plan after the other.
-    pub(crate) fn start_unused(&self) -> Result<LiveJvm, RunnerError> {
+    pub(crate) fn start_unused(&self, watching: Watching) -> Result<LiveJvm, RunnerError> {
         let files = self.files()?;
         fs::create_dir_all(&files.traces)
             .map_err(|source| RunnerError::CannotWrite { path: files.traces.clone(), source })?;
-        let options = write_options(&self.config, &files.traces, Watching::ToPutBack)?;
+        let options = write_options(&self.config, &files.traces, watching)?;
         let agent = agent_library()?;
         let mut command = self.context.command("-", &files.results, &files.temporary, Some((&agent, &options)))?;
         let program = command.get_program().to_string_lossy().into_owned();
@@ -232,7 +243,7 @@ impl Executor {
 
     /// The same, after the tests that warm it up, or what was in the way.
     pub(crate) fn start_watched(&self) -> Result<Result<LiveJvm, String>, RunnerError> {
-        let mut jvm = self.start_unused()?;
+        let mut jvm = self.start_unused(Watching::ToPutBack)?;
         let mut lines = vec!["!again 1".to_owned()];
         lines.extend(self.warm_up.iter().cloned());
         lines.push("!warm".to_owned());
@@ -252,11 +263,27 @@ impl Executor {
 
     /// Follows what a JVM tells until its plan is over, it ends, or a test takes longer than it may.
     pub(crate) fn follow(&self, tests: &[String], jvm: &mut LiveJvm, per_test: Duration) -> Result<Part, RunnerError> {
+        let mut runs = Runs::new(tests);
+        let followed = self.follow_frames(jvm, per_test, |frame| runs.add(frame))?;
+        Ok(match followed {
+            Followed::PlanOver | Followed::Done | Followed::NotRestorable(_) => runs.into_part(None),
+            Followed::OutOfTime => Part { is_out_of_time: true, ..Part::default() },
+            Followed::Died(ending) => runs.into_part(Some((Status::Died, ending))),
+            Followed::Hung(message) => runs.into_part(Some((Status::TimedOut, message))),
+        })
+    }
+
+    /// The same; hands each frame over.
+    pub(crate) fn follow_frames(
+        &self,
+        jvm: &mut LiveJvm,
+        per_test: Duration,
+        mut add: impl FnMut(WorkerFrame),
+    ) -> Result<Followed, RunnerError> {
         let results = jvm.files.results.clone();
         let unreadable = |source| RunnerError::CannotRead { path: results.clone(), source };
-        let mut runs = Runs::new(tests);
         let mut last_event = Instant::now();
-        let mut has_event = jvm.has_run;
+        let mut ended = None;
         let mut buffer = vec![0; 1 << 16];
         loop {
             let status = jvm.child.0.try_wait().map_err(unreadable)?;
@@ -266,43 +293,66 @@ impl Executor {
                     break;
                 }
                 let told = jvm.reader.feed(&buffer[..count]);
-                for event in told.map_err(|source| RunnerError::BadResults { path: results.clone(), source })? {
+                for frame in told.map_err(|source| RunnerError::BadResults { path: results.clone(), source })? {
                     let millis = last_event.elapsed().as_millis().max(1);
                     self.longest.fetch_max(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
                     last_event = Instant::now();
-                    has_event = true;
-                    runs.add(event);
+                    jvm.has_run = true;
+                    match &frame {
+                        WorkerFrame::PlanEnded {} => ended = Some(Followed::PlanOver),
+                        // A JVM that cannot be put back says that it is done as well.
+                        WorkerFrame::Done {} => ended = ended.take().or(Some(Followed::Done)),
+                        WorkerFrame::NotRestorable { reason } => ended = Some(Followed::NotRestorable(reason.clone())),
+                        _ => {}
+                    }
+                    add(frame);
                 }
             }
-            jvm.has_run = has_event;
-            if runs.is_done {
-                if !runs.is_plan_over {
+            match ended.take() {
+                Some(Followed::Done) => {
                     jvm.child.wait_for_hooks();
+                    return Ok(Followed::Done);
                 }
-                return Ok(runs.into_part(None));
-            }
-            if runs.obstacle.is_some() && status.is_some() {
-                return Ok(runs.into_part(None));
+                Some(over @ Followed::PlanOver) => return Ok(over),
+                // It says that it is done before it ends.
+                Some(obstacle) if status.is_some() => return Ok(obstacle),
+                undecided => ended = undecided,
             }
             // Asked before how it ended: what ends us may have ended the JVM as well, and says nothing about a test.
             if self.limits.are_over() {
                 end_tree(jvm.child.0.id());
-                return Ok(Part { is_out_of_time: true, ..Part::default() });
+                return Ok(Followed::OutOfTime);
             }
-            if let Some(status) = status.filter(|_| !has_event) {
-                return Err(RunnerError::WorkerFailed { ending: ending(status), message: String::new() });
+            match status {
+                Some(status) if !jvm.has_run => {
+                    return Err(RunnerError::WorkerFailed { ending: ending(status), message: String::new() });
+                }
+                Some(status) => return Ok(Followed::Died(ending(status))),
+                None if last_event.elapsed() > per_test => {
+                    end_tree(jvm.child.0.id());
+                    return Ok(Followed::Hung(format!("did not end within {} s", per_test.as_secs())));
+                }
+                None => thread::sleep(POLL),
             }
-            if let Some(status) = status {
-                return Ok(runs.into_part(Some((Status::Died, ending(status)))));
-            }
-            if last_event.elapsed() > per_test {
-                let message = format!("did not end within {} s", per_test.as_secs());
-                end_tree(jvm.child.0.id());
-                return Ok(runs.into_part(Some((Status::TimedOut, message))));
-            }
-            thread::sleep(POLL);
         }
     }
+}
+
+/// Why a JVM is followed no longer.
+#[derive(Debug)]
+pub(crate) enum Followed {
+    /// It waits for another plan.
+    PlanOver,
+    /// It ended, with all that it was asked for.
+    Done,
+    /// It ended, as it cannot be put back to how it was.
+    NotRestorable(String),
+    /// No time is left for anything.
+    OutOfTime,
+    /// It ended before its time.
+    Died(String),
+    /// A test took too long, and the JVM was ended.
+    Hung(String),
 }
 
 /// What one JVM reads and writes. Nobody needs it when the JVM is gone.

@@ -13,6 +13,7 @@ use untether_model::{PutBack, Status, Trial, Tried, World, class_of, outermost};
 
 use crate::error::RunnerError;
 use crate::schedule::{Execution, Executor, LiveJvm, Part};
+use crate::watch::Watching;
 
 /// JVMs after which it shows whether they can be put back, and the fewest trials that each must then have run.
 const JVMS_TO_JUDGE: usize = 6;
@@ -257,7 +258,7 @@ impl Executor {
         let mut plan = Plan::new(trial);
         plan.lines.insert(0, "!cold".to_owned());
         jvms.fetch_add(1, Ordering::Relaxed);
-        match self.play_in(self.start_unused()?, trial, &plan) {
+        match self.play_in(self.start_unused(Watching::ToPutBack)?, trial, &plan) {
             Err(RunnerError::WorkerFailed { ending, .. }) => Ok(nothing(format!("it did not start: {ending}"))),
             played => played,
         }

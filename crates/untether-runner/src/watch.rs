@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use untether_model::Trace;
 use untether_project::Config;
-use untether_wire::{AgentOptions, Probes};
+use untether_wire::{AgentOptions, Isolation, Probes};
 
 use crate::agent::agent_library;
 use crate::command::JvmCommand;
@@ -18,6 +18,7 @@ use crate::error::RunnerError;
 use crate::gather::{Gathered, Progress};
 use crate::lifeline::Lifeline;
 use crate::stop::stop_signal;
+use crate::worker::write_extension;
 
 const POLL: Duration = Duration::from_millis(100);
 
@@ -52,6 +53,31 @@ pub enum Watching {
     Thoroughly,
     /// To put back what tests changed.
     ToPutBack,
+    /// To put it back after each class or test, without being asked to.
+    ToIsolate(Isolation),
+    /// The same, and to see what was left behind.
+    ToCheckIsolation(Isolation),
+}
+
+impl Watching {
+    fn probes(self) -> Probes {
+        match self {
+            Watching::Plainly | Watching::Thoroughly | Watching::ToCheckIsolation(_) => Probes::All,
+            Watching::ToPutBack | Watching::ToIsolate(_) => Probes::ToPutBack,
+        }
+    }
+
+    fn isolation(self) -> Isolation {
+        match self {
+            Watching::ToIsolate(isolation) | Watching::ToCheckIsolation(isolation) => isolation,
+            Watching::Plainly | Watching::Thoroughly | Watching::ToPutBack => Isolation::None,
+        }
+    }
+
+    /// Whether what no report needs may have to fit what is put back beside it.
+    fn puts_back(self) -> bool {
+        !matches!(self, Watching::Plainly | Watching::Thoroughly)
+    }
 }
 
 /// A line that the command printed.
@@ -90,6 +116,9 @@ pub fn watch(request: WatchRequest<'_>, mut emit: impl FnMut(WatchEvent<'_>)) ->
     let lifeline = Lifeline::hold(request.directory).map_err(cannot_write)?;
     let mut command = match request.launcher {
         Launcher::BuildTool(mut command) => {
+            if request.watching.isolation() != Isolation::None {
+                write_extension(request.directory).map_err(cannot_write)?;
+            }
             preload(&mut command, std::env::var_os(PRELOAD).unwrap_or_default(), &agent, &options_path);
             command
         }
@@ -157,14 +186,16 @@ fn drain(output: &Receiver<Output>) -> Vec<Output> {
 }
 
 pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watching) -> Result<PathBuf, RunnerError> {
-    let ignore = if watching == Watching::ToPutBack { &config.ignore_in_undo } else { &config.ignore };
+    let ignore = if watching.puts_back() { &config.ignore_in_undo } else { &config.ignore };
     let options = AgentOptions {
         trace_directory: directory.to_path_buf(),
         ignore: ignore.clone(),
         opaque: config.opaque.clone(),
         immutable: config.immutable.clone(),
+        registries: config.registries.clone(),
         secrets: config.secrets.clone(),
-        probes: Probes::All,
+        probes: watching.probes(),
+        isolation: watching.isolation(),
         is_thorough: watching == Watching::Thoroughly,
     };
     let path = directory.join("agent-options");

@@ -5,6 +5,7 @@ use std::io::{self, Cursor, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use untether_wire::MAVEN_EXTENSION;
 use zip::write::SimpleFileOptions;
 
 use crate::command::JvmCommand;
@@ -58,11 +59,21 @@ pub fn worker_command(request: &WorkerRequest) -> Result<JvmCommand, RunnerError
     Ok(JvmCommand { java: request.java.clone(), arguments, directory: None, environment: None })
 }
 
-/// Leaves a jar alone that has the same content already: archives of classes go by its time.
+/// The jar with the worker's classes.
 pub(crate) fn write_jar(path: &Path) -> io::Result<()> {
+    write_files(path, WORKER_FILES)
+}
+
+/// The extension that has Maven run all classes of a module in one JVM, where the agent finds it beside its options.
+pub(crate) fn write_extension(directory: &Path) -> io::Result<()> {
+    write_files(&directory.join(MAVEN_EXTENSION), EXTENSION_FILES)
+}
+
+/// Leaves a jar alone that has the same content already: archives of classes go by its time.
+fn write_files(path: &Path, files: &[(&str, &[u8])]) -> io::Result<()> {
     let mut jar = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
-    for (name, content) in WORKER_FILES {
+    for (name, content) in files {
         jar.start_file(*name, options).map_err(io::Error::other)?;
         jar.write_all(content)?;
     }

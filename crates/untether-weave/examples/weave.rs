@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let bytes = std::fs::read(from)?;
     let mut numbering = Counting::default();
-    let families = Families { heap: Some(Accesses { reads: true, writes: true }), boundaries: true };
+    let families = Families { heap: Some(Accesses::All), boundaries: true };
     let mut weaver = Weaver { families, resolver: &Nothing, numbering: &mut numbering };
     let woven = weaver.weave(&bytes);
     std::fs::write(to, woven.bytes.unwrap_or(bytes))?;

@@ -26,9 +26,11 @@ fn is_written_by_vm(owner: &[u8], field: &[u8]) -> bool {
 
 /// Which accesses of the heap a run wants to know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Accesses {
-    pub reads: bool,
-    pub writes: bool,
+pub enum Accesses {
+    /// Reads and writes.
+    All,
+    /// What it takes to put changes back: writes, and what class initializers read, as they run only once.
+    ToPutBack,
 }
 
 /// Reads and writes of fields, statics and elements, as far as they are wanted, in one method.
@@ -57,22 +59,21 @@ impl Family for Heap {
         instruction: &Instruction<'_>,
         entry: Option<Entry<'_>>,
     ) -> Result<()> {
-        let Accesses { reads, writes } = self.accesses;
         match (instruction.opcode, entry) {
-            (opcode::GETFIELD, Some(Entry::Ref { owner, name, descriptor })) if reads => {
+            (opcode::GETFIELD, Some(Entry::Ref { owner, name, descriptor })) => {
                 self.field_read(pass, instruction, owner, name, descriptor)
             }
-            (opcode::PUTFIELD, Some(Entry::Ref { owner, name, descriptor })) if writes => {
+            (opcode::PUTFIELD, Some(Entry::Ref { owner, name, descriptor })) => {
                 self.field_write(pass, instruction, owner, name, descriptor)
             }
-            (opcode::GETSTATIC, Some(Entry::Ref { owner, name, descriptor })) if reads => {
+            (opcode::GETSTATIC, Some(Entry::Ref { owner, name, descriptor })) => {
                 self.static_read(pass, instruction, owner, name, descriptor)
             }
-            (opcode::PUTSTATIC, Some(Entry::Ref { owner, name, descriptor })) if writes => {
+            (opcode::PUTSTATIC, Some(Entry::Ref { owner, name, descriptor })) => {
                 self.static_write(pass, instruction, owner, name, descriptor)
             }
-            (opcode::IALOAD..=opcode::SALOAD, _) if reads => self.array_read(pass, instruction),
-            (opcode::IASTORE..=opcode::SASTORE, _) if writes => self.array_write(pass, instruction),
+            (opcode::IALOAD..=opcode::SALOAD, _) => self.array_read(pass, instruction),
+            (opcode::IASTORE..=opcode::SASTORE, _) => self.array_write(pass, instruction),
             (opcode::NEW, _) => {
                 self.pending_news += 1;
                 Ok(())
@@ -86,6 +87,11 @@ impl Family for Heap {
 }
 
 impl Heap {
+    /// One of two probes of reads: where only initializers matter, the cheaper one.
+    fn read_probe(&self, of_all: Probe, of_initializers: Probe) -> Probe {
+        if self.accesses == Accesses::All { of_all } else { of_initializers }
+    }
+
     /// A receiver that no other test can hold: made here, or `this` of a running constructor.
     fn is_private(&mut self, pass: &mut Pass<'_, '_, '_, '_>, receiver: u32) -> bool {
         pass.values.is_fresh(receiver) || (receiver == THIS && pass.method.is_constructor())
@@ -137,7 +143,8 @@ impl Heap {
             return Ok(());
         }
         let mut bytes = vec![opcode::DUP];
-        bytes.extend(pass.numbered_call(number, probe::FIELD_READ)?);
+        let probe = self.read_probe(probe::FIELD_READ, probe::INITIALIZER_FIELD_READ);
+        bytes.extend(pass.numbered_call(number, probe)?);
         pass.probe(at.pc, receiver, number, false, bytes, 2);
         Ok(())
     }
@@ -184,11 +191,16 @@ impl Heap {
         if shape.is_fixed || (shape.is_final && self.is_own_initializer(pass, owner)) {
             return Ok(());
         }
+        // A constant is what its initializer made of what it read, and that was seen.
+        if shape.is_final && self.accesses == Accesses::ToPutBack {
+            return Ok(());
+        }
         let number = pass.numbering.static_field(&declaring, name, descriptor);
         if number == 0 {
             return Ok(());
         }
-        let probe = if shape.is_final { probe::CONSTANT_READ } else { probe::STATIC_READ };
+        let of_variable = self.read_probe(probe::STATIC_READ, probe::INITIALIZER_STATIC_READ);
+        let probe = if shape.is_final { probe::CONSTANT_READ } else { of_variable };
         let bytes = pass.numbered_call(number, probe)?;
         pass.editor.need_stack(3);
         let key = Key { receiver: NOBODY, slot: number, is_write: false, is_stable: true };
@@ -236,7 +248,8 @@ impl Heap {
             return Ok(());
         }
         let mut bytes = vec![opcode::DUP2];
-        bytes.extend(probe::ARRAY_READ.call(&mut pass.class.pool)?);
+        let probe = self.read_probe(probe::ARRAY_READ, probe::INITIALIZER_ARRAY_READ);
+        bytes.extend(probe.call(&mut pass.class.pool)?);
         pass.element_probe(at.pc, array, index, false, bytes, 2);
         Ok(())
     }
@@ -278,13 +291,8 @@ impl Heap {
             let homes = pass.homes(&parameters(descriptor))?;
             let mut bytes = Vec::new();
             spill(&mut bytes, &homes);
-            if self.accesses.reads {
-                reload(&mut bytes, &homes);
-                bytes.extend(probe::ARRAY_COPY.call(&mut pass.class.pool)?);
-            } else {
-                reload(&mut bytes, homes.get(2..).unwrap_or_default());
-                bytes.extend(probe::RANGE_WRITE.call(&mut pass.class.pool)?);
-            }
+            reload(&mut bytes, &homes);
+            bytes.extend(probe::ARRAY_COPY.call(&mut pass.class.pool)?);
             reload(&mut bytes, &homes);
             pass.always_before(at.pc, bytes, 0);
             return Ok(());
@@ -293,17 +301,16 @@ impl Heap {
             let homes = pass.homes(&parameters(descriptor))?;
             let mut bytes = Vec::new();
             spill(&mut bytes, &homes);
-            let Accesses { reads, writes } = self.accesses;
-            for touch in bypass.reads.iter().filter(|_| reads) {
+            for touch in bypass.reads {
                 show_part(pass, &mut bytes, &homes, touch, (probe::READ_ALL, probe::RANGE_READ))?;
             }
             let of_range = if bypass.is_counted { probe::RANGE_FILL } else { probe::RANGE_WRITE };
-            for touch in bypass.writes.iter().filter(|_| writes) {
+            for touch in bypass.writes {
                 show_part(pass, &mut bytes, &homes, touch, (probe::WRITE_ALL, of_range))?;
             }
             reload(&mut bytes, &homes);
             pass.always_before(at.pc, bytes, 4);
-            if bypass.is_counted && writes {
+            if bypass.is_counted {
                 for touch in bypass.writes {
                     show_count(pass, at, &homes, touch)?;
                 }
@@ -311,7 +318,6 @@ impl Heap {
             return Ok(());
         }
         if name == b"clone"
-            && self.accesses.reads
             && descriptor == b"()Ljava/lang/Object;"
             && matches!(at.opcode, opcode::INVOKEVIRTUAL | opcode::INVOKESPECIAL)
         {
@@ -321,7 +327,6 @@ impl Heap {
             return Ok(());
         }
         if owner == SYSTEM
-            && self.accesses.writes
             && let Some((_, field, descriptor)) = WRITTEN_BY_VM.iter().find(|(method, ..)| *method == name)
         {
             let number = pass.numbering.static_field(SYSTEM, field, descriptor);
@@ -353,10 +358,7 @@ impl Heap {
             _ if name.starts_with(b"compareAnd") || name.starts_with(b"weakCompareAnd") => probe::READS | probe::WRITES,
             // Whatever is not a known read counts as a write.
             _ => probe::WRITES,
-        } & self.wanted_modes();
-        if mode == 0 {
-            return Ok(());
-        }
+        };
         let homes = pass.homes(&parameters(descriptor)[1..])?;
         let mut bytes = Vec::new();
         spill(&mut bytes, &homes);
@@ -367,11 +369,6 @@ impl Heap {
         reload(&mut bytes, &homes);
         pass.always_before(at.pc, bytes, 4);
         Ok(())
-    }
-
-    fn wanted_modes(&self) -> u8 {
-        let Accesses { reads, writes } = self.accesses;
-        (u8::from(reads) * probe::READS) | (u8::from(writes) * probe::WRITES)
     }
 
     /// Memory is copied from an object and an offset to others, or filled; the number of bytes follows.
@@ -387,7 +384,7 @@ impl Heap {
         spill(&mut bytes, &homes);
         let ends: &[(usize, u8)] =
             if is_copy { &[(0, probe::READS), (2, probe::WRITES)] } else { &[(0, probe::WRITES)] };
-        for &(object, mode) in ends.iter().filter(|(_, mode)| mode & self.wanted_modes() != 0) {
+        for &(object, mode) in ends {
             reload(&mut bytes, &homes[object..object + 2]);
             reload(&mut bytes, &homes[length..=length]);
             bytes.extend([opcode::BIPUSH, mode]);
@@ -424,9 +421,6 @@ impl Heap {
         descriptor: &[u8],
     ) -> Result<()> {
         let is_read = name.starts_with(b"get");
-        if !(if is_read { self.accesses.reads } else { self.accesses.writes }) {
-            return Ok(());
-        }
         let probe = if is_read { probe::ARRAY_READ } else { probe::ARRAY_WRITE };
         let parameters = parameters(descriptor);
         let homes = pass.homes(parameters.get(2..).unwrap_or_default())?;
@@ -446,9 +440,6 @@ impl Heap {
         }
         let probe = match pass.method.descriptor {
             d if d.starts_with(b"(Ljava/lang/Object;)") && pass.method.name.starts_with(b"get") => {
-                if !self.accesses.reads {
-                    return Ok(());
-                }
                 probe::REFLECTIVE_READ
             }
             d if d.starts_with(b"(Ljava/lang/Object;")

@@ -2,8 +2,15 @@
 
 use untether_classfile::{Entry, Instruction, Result, opcode};
 
-use crate::pass::{Family, Pass};
+use crate::pass::{Family, Method, Pass};
 use crate::probe;
+
+/// Methods of the JDK that make global data when it is first asked for: like initializers, they come to the same whoever asks.
+const LAZY: [(&[u8], &[u8]); 1] = [(b"java/util/TimeZone", b"setDefaultZone")];
+
+fn is_lazy(method: &Method<'_>) -> bool {
+    method.is_static && LAZY.contains(&(method.class_name, method.name))
+}
 
 #[derive(Default)]
 pub(crate) struct Initializers {
@@ -13,7 +20,7 @@ pub(crate) struct Initializers {
 
 impl Family for Initializers {
     fn enter(&mut self, pass: &mut Pass<'_, '_, '_, '_>) -> Result<()> {
-        if !pass.method.is_initializer() {
+        if !pass.method.is_initializer() && !is_lazy(pass.method) {
             return Ok(());
         }
         let number = pass.numbering.initializer(pass.method.class_name);

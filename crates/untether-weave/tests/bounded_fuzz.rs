@@ -15,7 +15,7 @@ use untether_classfile::{Attribute, ClassFile, Code, ConstantPool, Member, opcod
 use untether_frameworks::{HOOKS, hooks_of};
 use untether_weave::foundation::UnsafeConstants;
 use untether_weave::probe::{
-    ARRAY_COPY, ARRAY_READ, CONSTANT_READ, FIELD_READ, FIELD_WRITE, Probe, RANGE_READ, READ_ALL, STATIC_READ,
+    ARRAY_READ, CONSTANT_READ, FIELD_READ, FIELD_WRITE, INITIALIZER_FIELD_READ, Probe, STATIC_READ,
 };
 use untether_weave::{Accesses, ClassShape, Families, Numbering, Resolver, Weaver, Woven};
 
@@ -53,7 +53,7 @@ impl Resolver for Only {
 }
 
 fn weave(bytes: &[u8], resolver: &dyn Resolver) -> Woven {
-    weave_for(Accesses { reads: true, writes: true }, bytes, resolver)
+    weave_for(Accesses::All, bytes, resolver)
 }
 
 fn weave_for(accesses: Accesses, bytes: &[u8], resolver: &dyn Resolver) -> Woven {
@@ -107,7 +107,7 @@ fn undamaged_classes_are_woven_without_refusals() {
 }
 
 #[test]
-fn who_wants_only_writes_gets_no_probe_of_a_read() {
+fn who_puts_back_gets_the_cheap_probes_of_reads() {
     // As an entry of the constant pool, with its length before it: `readAll` is part of `readAllBytes`.
     let has = |bytes: &[u8], probe: Probe| {
         let entry = [&(probe.name.len() as u16).to_be_bytes(), probe.name.as_bytes()].concat();
@@ -115,13 +115,11 @@ fn who_wants_only_writes_gets_no_probe_of_a_read() {
     };
     let (mut reads, mut writes) = (0, 0);
     for class in newest_jdk().classes("java.base/java/util") {
-        let accesses = Accesses { reads: false, writes: true };
-        let woven = weave_for(accesses, &class.bytes, &Only(None));
+        let woven = weave_for(Accesses::ToPutBack, &class.bytes, &Only(None));
         assert_eq!(woven.refusals, [], "{}", class.name);
-        let both = weave(&class.bytes, &Only(None)).bytes;
-        reads += usize::from(both.is_some_and(|both| has(&both, FIELD_READ)));
         let Some(bytes) = woven.bytes else { continue };
-        for probe in [FIELD_READ, ARRAY_READ, STATIC_READ, CONSTANT_READ, READ_ALL, RANGE_READ, ARRAY_COPY] {
+        reads += usize::from(has(&bytes, INITIALIZER_FIELD_READ));
+        for probe in [FIELD_READ, ARRAY_READ, STATIC_READ, CONSTANT_READ] {
             assert!(!has(&bytes, probe), "{} calls {}", class.name, probe.name);
         }
         writes += usize::from(has(&bytes, FIELD_WRITE));

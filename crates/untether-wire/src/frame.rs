@@ -3,7 +3,7 @@
 use crate::codec::{Body, Wire, codes, frames, record};
 
 /// The version of the frames, written after the magic at the start of each trace.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 codes! {
     /// Who acts between two boundaries.
@@ -59,7 +59,7 @@ record! {
 
 frames! {
     /// One event of a watched JVM. Numbers name actors, objects, slots and stacks of the same trace.
-    pub enum Frame with *b"UNTETHR\x03", tags in tag {
+    pub enum Frame with *b"UNTETHR\x04", tags in tag {
         1 Runtime Actor { number: u32, kind: ActorKind, parent: u32, name: String, detail: String },
         /// `parent` is 0 for class mirrors and other roots; `place` is where in the parent it was found.
         2 Runtime Object { number: u32, writer: u32, stack: u32, class: String, parent: u32, place: String },
@@ -96,6 +96,8 @@ frames! {
         11 Runtime Element { slot: u32, text: String },
         /// The JUnit Platform's unique id of a test that has no class and method.
         12 Runtime Selector { test: String, unique_id: String },
+        /// Not all that the class, which has ended, or its tests changed could be put back, for this reason.
+        13 Runtime NotRestored { class: String, reason: String },
         20 Agent Launch { launch: LaunchFrame },
         /// Innermost frame first.
         21 Agent Stack { number: u32, frames: Vec<StackFrame> },

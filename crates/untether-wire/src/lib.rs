@@ -16,7 +16,10 @@ mod worker;
 pub use codec::{Body, Reader, Wire, WireError};
 pub use frame::{ActorKind, Frame, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WithheldKind, with_properties};
 pub use java::{ends_options, module_entries, takes_value};
-pub use options::{AGENT_VARIABLE, AgentOptions, LIFELINE, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE, Probes};
+pub use options::{
+    AGENT_VARIABLE, AgentOptions, Isolation, LIFELINE, MAVEN_EXTENSION, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE,
+    Probes,
+};
 pub use rules::{Rules, glob_matches};
 pub use secrets::{Secrets, WITHHELD, normalised};
 pub use worker::{EndStatus, WorkerFrame};

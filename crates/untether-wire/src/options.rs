@@ -9,11 +9,29 @@ use crate::rules::Rules;
 /// in an orderly way.
 pub const LIFELINE: &str = "lifeline";
 
+/// The file in the same directory that Maven is to load as an extension, where there is one.
+pub const MAVEN_EXTENSION: &str = "maven-extension.jar";
+
 /// Variables of the environment by which the preloaded library knows: the library itself, the options file, and what
 /// `LD_PRELOAD` was before, if anything.
 pub const AGENT_VARIABLE: &str = "UNTETHER_AGENT";
 pub const OPTIONS_VARIABLE: &str = "UNTETHER_OPTIONS";
 pub const PRELOAD_BEFORE_VARIABLE: &str = "UNTETHER_PRELOAD_BEFORE";
+
+/// A choice that has a name in the options file.
+trait Named: Copy + PartialEq + Sized + 'static {
+    const KEY: &'static str;
+    const NAMES: &'static [(Self, &'static str)];
+
+    fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(value, _)| *value == self).map_or("", |(_, name)| name)
+    }
+
+    fn parse(text: &str) -> Result<Self, WireError> {
+        let found = Self::NAMES.iter().find(|(_, name)| *name == text).map(|(value, _)| *value);
+        found.ok_or_else(|| WireError::Options(format!("unknown value '{text}' of {}", Self::KEY)))
+    }
+}
 
 /// Which accesses of the heap a run wants to know of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,19 +39,38 @@ pub enum Probes {
     /// Reads and writes.
     All,
     /// Enough to put back what was changed.
-    Writes,
+    ToPutBack,
 }
 
-impl Probes {
-    const NAMES: [(Probes, &str); 2] = [(Probes::All, "all"), (Probes::Writes, "writes")];
+impl Named for Probes {
+    const KEY: &'static str = "probes";
+    const NAMES: &'static [(Self, &'static str)] = &[(Probes::All, "all"), (Probes::ToPutBack, "to-put-back")];
+}
 
-    fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(probes, _)| *probes == self).map_or("all", |(_, name)| name)
-    }
+/// After what the runtime puts everything back, without being asked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    None,
+    /// After each test class.
+    Class,
+    /// After each test, what it did; after each class, what its fixtures did.
+    Test,
+}
 
-    fn parse(text: &str) -> Result<Self, WireError> {
-        let found = Self::NAMES.iter().find(|(_, name)| *name == text).map(|(probes, _)| *probes);
-        found.ok_or_else(|| WireError::Options(format!("unknown probes '{text}'")))
+impl Named for Isolation {
+    const KEY: &'static str = "isolate";
+    const NAMES: &'static [(Self, &'static str)] =
+        &[(Isolation::None, "none"), (Isolation::Class, "class"), (Isolation::Test, "test")];
+}
+
+impl Isolation {
+    /// As `UntetherUndo.java` knows it.
+    pub fn number(self) -> i32 {
+        match self {
+            Isolation::None => 0,
+            Isolation::Class => 1,
+            Isolation::Test => 2,
+        }
     }
 }
 
@@ -48,9 +85,12 @@ pub struct AgentOptions {
     pub opaque: Rules,
     /// Classes whose instances hold no state of a test.
     pub immutable: Rules,
+    /// Fields whose collections are not put back where class initializers and tests both add to them.
+    pub registries: Rules,
     /// Names whose values are not written to the trace.
     pub secrets: Rules,
     pub probes: Probes,
+    pub isolation: Isolation,
     /// Whether the last write of a slot is told, and not the first: slower.
     pub is_thorough: bool,
 }
@@ -62,15 +102,17 @@ impl Default for AgentOptions {
             ignore: Rules::default(),
             opaque: Rules::default(),
             immutable: Rules::default(),
+            registries: Rules::default(),
             secrets: Rules::default(),
             probes: Probes::All,
+            isolation: Isolation::None,
             is_thorough: false,
         }
     }
 }
 
 impl AgentOptions {
-    const FIRST_LINE: &str = "untether agent options 3";
+    const FIRST_LINE: &str = "untether agent options 4";
 
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\ntrace_directory={}\n", Self::FIRST_LINE, self.trace_directory.display());
@@ -78,13 +120,15 @@ impl AgentOptions {
             ("ignore", &self.ignore),
             ("opaque", &self.opaque),
             ("immutable", &self.immutable),
+            ("registry", &self.registries),
             ("secret", &self.secrets),
         ] {
             for pattern in rules.patterns() {
                 text.push_str(&format!("{key}={pattern}\n"));
             }
         }
-        text.push_str(&format!("probes={}\n", self.probes.name()));
+        text.push_str(&format!("{}={}\n", Probes::KEY, self.probes.name()));
+        text.push_str(&format!("{}={}\n", Isolation::KEY, self.isolation.name()));
         if self.is_thorough {
             text.push_str("thorough=true\n");
         }
@@ -97,9 +141,10 @@ impl AgentOptions {
             return Err(WireError::Options("the first line is not of this version".into()));
         }
         let mut trace_directory = None;
-        let (mut ignore, mut opaque, mut immutable, mut secrets) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut registries, mut secrets) = (Vec::new(), Vec::new());
         let mut is_thorough = false;
-        let mut probes = Probes::All;
+        let (mut probes, mut isolation) = (Probes::All, Isolation::None);
         for line in lines.filter(|line| !line.is_empty()) {
             let (key, value) = line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
             match key {
@@ -107,8 +152,10 @@ impl AgentOptions {
                 "ignore" => ignore.push(value.to_owned()),
                 "opaque" => opaque.push(value.to_owned()),
                 "immutable" => immutable.push(value.to_owned()),
+                "registry" => registries.push(value.to_owned()),
                 "secret" => secrets.push(value.to_owned()),
-                "probes" => probes = Probes::parse(value)?,
+                Probes::KEY => probes = Probes::parse(value)?,
+                Isolation::KEY => isolation = Isolation::parse(value)?,
                 "thorough" => is_thorough = value == "true",
                 _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
             }
@@ -118,8 +165,10 @@ impl AgentOptions {
             ignore: Rules::new(ignore),
             opaque: Rules::new(opaque),
             immutable: Rules::new(immutable),
+            registries: Rules::new(registries),
             secrets: Rules::new(secrets),
             probes,
+            isolation,
             is_thorough,
         })
     }

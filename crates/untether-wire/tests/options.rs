@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use untether_wire::{AgentOptions, Probes, Rules, WireError};
+use untether_wire::{AgentOptions, Isolation, Probes, Rules, WireError};
 
 /// Any text that fits on one line, `=` and `!` included.
 const LINE: &str = r"[^\r\n]{0,20}";
@@ -13,13 +13,15 @@ fn rules() -> impl Strategy<Value = Rules> {
 }
 
 fn options() -> impl Strategy<Value = AgentOptions> {
-    let parts = (LINE, rules(), rules(), rules(), rules(), any::<bool>());
-    parts.prop_map(|(directory, ignore, opaque, immutable, secrets, is_thorough)| AgentOptions {
-        probes: if is_thorough { Probes::All } else { Probes::Writes },
+    let parts = (LINE, rules(), rules(), rules(), rules(), rules(), any::<bool>());
+    parts.prop_map(|(directory, ignore, opaque, immutable, registries, secrets, is_thorough)| AgentOptions {
+        probes: if is_thorough { Probes::All } else { Probes::ToPutBack },
+        isolation: if is_thorough { Isolation::Test } else { Isolation::Class },
         trace_directory: PathBuf::from(directory),
         ignore,
         opaque,
         immutable,
+        registries,
         secrets,
         is_thorough,
     })
@@ -36,7 +38,7 @@ proptest! {
     #[test]
     fn arbitrary_text_never_panics(text in any::<String>()) {
         let _ = AgentOptions::parse(&text);
-        let _ = AgentOptions::parse(&format!("untether agent options 3\n{text}"));
+        let _ = AgentOptions::parse(&format!("untether agent options 4\n{text}"));
     }
 }
 

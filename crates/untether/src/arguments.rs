@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Refine(RefineArguments),
     /// Run the proof of a finding again and show both outcomes
     Replay(ReplayArguments),
+    /// Run the tests isolated from each other, without a JVM for each
+    Run(RunArguments),
     /// Show through what one test depends on another, with the stacks of the write and the read
     Why(WhyArguments),
     /// Show what could not be watched in the last run, and check this machine
@@ -65,15 +67,16 @@ pub(crate) enum Command {
 /// Ends with clap's message, and with a hint where a build tool's command was given like arguments of our own.
 pub(crate) fn explain(error: clap::Error) -> ! {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let is_detect = words.iter().any(|word| word == "detect") && !words.iter().any(|word| word == "--");
-    if error.kind() == ErrorKind::UnknownArgument && is_detect {
-        let rest: Vec<&str> = words.iter().skip_while(|word| *word != "detect").skip(1).map(String::as_str).collect();
+    let takes_command = |word: &&String| word.as_str() == "detect" || word.as_str() == "run";
+    let command = words.iter().find(takes_command).filter(|_| !words.iter().any(|word| word == "--"));
+    if let (ErrorKind::UnknownArgument, Some(name)) = (error.kind(), command) {
+        let rest: Vec<&str> = words.iter().skip_while(|word| *word != name).skip(1).map(String::as_str).collect();
         // Ours come first; the command starts with the first word that is no option.
         let start = rest.iter().position(|word| !word.starts_with('-')).unwrap_or(0);
         let (ours, command) = rest.split_at(start);
         let ours: String = ours.iter().map(|option| format!("{option} ")).collect();
         anstream::eprintln!(
-            "untether: {} the command that runs the tests comes after '--': untether detect {ours}-- {}",
+            "untether: {} the command that runs the tests comes after '--': untether {name} {ours}-- {}",
             untether_report::style::bad("error:"),
             command.join(" ")
         );
@@ -224,6 +227,61 @@ pub(crate) struct RefineArguments {
     /// Do not show progress or the summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "What a test class changes in memory is put back when it ends: static fields and all that they lead to,
+in the project, in libraries and in the JDK (properties, locale, time zone, loggers, streams). So the next class finds
+what it would find in a JVM of its own. What cannot be put back, such as threads that go on, costs a new JVM; inside of a
+build tool it is named instead. Projects that start a JVM for each class (reuseForks=false) run in one JVM per module.
+
+Without a command, the tests of the last 'untether detect' are run in JVMs like those that it saw.
+
+Exit codes: those of the build tool, or 0 all passed, 1 tests failed or --check found a difference, 2 wrong usage or
+input, 3 an internal problem.
+
+Examples:
+  untether run --isolate -- mvn test
+  untether run --isolate -j 2
+  untether run --isolate --check
+  untether run --isolate=test -- mvn test"
+)]
+pub(crate) struct RunArguments {
+    /// Put back what was changed after each class, or after each test
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "class"
+    )]
+    pub(crate) isolate: Option<Isolate>,
+    /// Also run each class in a fresh JVM, and report every test that comes to something else
+    #[arg(long, requires = "isolate")]
+    pub(crate) check: bool,
+    /// How many JVMs run at the same time, without a build tool [default: the number of processors]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// End a test that runs longer than this, without a build tool
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
+    pub(crate) test_timeout: Duration,
+    /// The form of the output
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    /// Do not show progress or the summary
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The command that runs the tests
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) build: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Isolate {
+    Class,
+    Test,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

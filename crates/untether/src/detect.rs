@@ -150,6 +150,6 @@ fn sum_up(store: &Path, detections: &[Detection]) -> Result<(), Error> {
 }
 
 /// The command's own exit code, or 3 where a signal ended it.
-fn exit_code(status: ExitStatus) -> u8 {
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     status.code().map_or(3, |code| u8::try_from(code).unwrap_or(3))
 }

@@ -13,6 +13,7 @@ mod place;
 mod progress;
 mod refine;
 mod replay;
+mod run;
 mod why;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
     let given = arguments.store.as_deref();
     let store = match &arguments.command {
         Command::Detect(_) => place::for_writing(given),
+        Command::Run(request) if !request.build.is_empty() => place::for_writing(given),
         _ => place::for_reading(given),
     };
     let result = match &arguments.command {
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Deps(request) => deps::run(&store, request),
         Command::Refine(request) => refine::run(&store, request),
         Command::Replay(request) => replay::run(&store, request),
+        Command::Run(request) => run::run(&store, request),
         Command::Why(request) => why::run(&store, request),
         Command::Doctor(request) => doctor::run(&store, request),
         Command::Config => {

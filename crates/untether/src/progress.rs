@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use untether_engine::{Output, Phase, Progress, RefineEvent, WatchEvent};
+use untether_engine::{Output, Phase, Progress, RefineEvent, RunEvent, WatchEvent};
 use untether_model::Finding;
 use untether_report::{count, finding_sentence};
 
@@ -77,6 +77,68 @@ impl Display {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Progress of an isolated run.
+pub(crate) struct RunDisplay {
+    display: Display,
+    progress: Progress,
+    classes: usize,
+    ended: usize,
+    is_checking: bool,
+    /// Whether the standard output is for a document: what the command prints goes to the other stream.
+    is_document: bool,
+}
+
+impl RunDisplay {
+    pub(crate) fn new(is_quiet: bool, is_document: bool) -> Self {
+        RunDisplay {
+            display: Display::new(is_quiet),
+            progress: Progress::default(),
+            classes: 0,
+            ended: 0,
+            is_checking: false,
+            is_document,
+        }
+    }
+
+    pub(crate) fn captures_output(&self) -> bool {
+        self.is_document || self.display.captures_output()
+    }
+
+    pub(crate) fn handle(&mut self, event: RunEvent<'_>) {
+        match event {
+            // The live line is still needed where a check follows.
+            RunEvent::Watch(WatchEvent::Ended) => {}
+            RunEvent::Watch(WatchEvent::Output(output)) if self.is_document => {
+                let aside = |line: &Output| match line {
+                    Output::Out(bytes) | Output::Error(bytes) => Output::Error(bytes.clone()),
+                };
+                let aside: Vec<Output> = output.iter().map(aside).collect();
+                self.display.handle(WatchEvent::Output(&aside));
+            }
+            RunEvent::Watch(event) => self.display.handle(event),
+            RunEvent::Classes { count } => self.classes = count,
+            RunEvent::Checking { count } => {
+                (self.classes, self.ended, self.is_checking) = (count, 0, true);
+                self.progress = Progress::default();
+                self.display.last_finished = 0;
+            }
+            RunEvent::Ended(class) => {
+                self.ended += 1;
+                self.progress.finished += class.tests.len();
+                let failed = class.tests.iter().filter(|test| test.verdict.status.is_failure()).count();
+                self.progress.failed += failed;
+                let what = if self.is_checking { "in JVMs of their own: " } else { "" };
+                self.progress.current = Some(format!("{what}{} of {} classes", self.ended, self.classes));
+                self.display.show(&self.progress);
+            }
+        }
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.display.finish();
     }
 }
 

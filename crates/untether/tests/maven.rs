@@ -101,6 +101,39 @@ fn a_jvm_for_each_class_has_no_dependencies_between_classes() {
     assert_eq!(pairs(&project), owned(&[]));
 }
 
+/// What a run with these arguments says, as JSON: what the build tool prints goes elsewhere.
+fn isolated(project: &Path, arguments: &[&str]) -> serde_json::Value {
+    let output = untether(project, arguments);
+    let said = text(&output.stdout);
+    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}{}", text(&output.stderr)))
+}
+
+#[test]
+fn a_project_that_wants_a_jvm_for_each_class_has_the_same_outcomes_isolated_in_one() {
+    let project = copy_of("bookshop", "bookshop-isolated");
+    let pom = project.join("pom.xml");
+    let source = std::fs::read_to_string(&pom).unwrap();
+    let of_their_own = "<reuseForks>false</reuseForks><testFailureIgnore>true</testFailureIgnore>";
+    let changed = source.replacen("<runOrder>", &format!("{of_their_own}<runOrder>"), 1);
+    assert_ne!(source, changed);
+    std::fs::write(&pom, changed).unwrap();
+    let maven = ["mvn", "-q", "-B", "test"];
+    let arguments = [&["run", "--isolate", "--check", "--format", "json", "--"][..], &maven].concat();
+    let document = isolated(&project, &arguments);
+    assert_eq!(document["jvm_starts"], 1, "{document}");
+    let classes = document["classes"].as_array().unwrap();
+    assert!(classes.len() > 3, "{document}");
+    assert_eq!(document["check"]["jvm_starts"].as_u64(), Some(classes.len() as u64), "{document}");
+    assert_eq!(document["check"]["differences"], serde_json::json!([]));
+    // Tests that need others before them fail, as they do in a JVM of their class's own.
+    let outcome = |test: &str| {
+        let tests = classes.iter().flat_map(|class| class["tests"].as_array().unwrap());
+        tests.into_iter().find(|it| it["id"] == test).map(|it| it["outcome"].clone()).unwrap()
+    };
+    assert_eq!(outcome("bookshop.PriceCalculatorTest#convertsPricesIntoDollars"), "failed", "{document}");
+    assert_eq!(outcome("bookshop.ExchangeRatesTest#loadsThePublishedRates"), "passed", "{document}");
+}
+
 #[test]
 fn a_build_that_fails_keeps_its_exit_code_and_its_results() {
     let project = copy_of("reactor", "reactor-failing");

@@ -112,7 +112,7 @@ fn help() {
     let folder = fresh("snapshots", "help");
     let _bound = settings().bind_to_scope();
     assert_snapshot!("help", printed(&folder, &["--help"]));
-    for name in ["detect", "deps", "refine", "replay", "why", "doctor", "config", "completions"] {
+    for name in ["detect", "deps", "refine", "replay", "run", "why", "doctor", "config", "completions"] {
         assert_snapshot!(format!("help_{name}"), printed(&folder, &[name, "--help"]));
     }
     // All of the rules are known from their file.

@@ -74,7 +74,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    fn of(watched: &Watched) -> Self {
+    pub(crate) fn of(watched: &Watched) -> Self {
         match (watched.has_timed_out, watched.signal) {
             (true, _) => Ending::OutOfTime,
             (false, Some(signal)) => Ending::Interrupted(signal),

@@ -40,6 +40,9 @@ public final class Untether {
     /** Numbers the stretches of one actor's work; 0 until the first test class starts. */
     static int epoch;
 
+    /** Not 0 while a class initializer runs. */
+    static int initializing;
+
     private Untether() {}
 
     @Hidden
@@ -89,6 +92,28 @@ public final class Untether {
     public static void constantRead(int field) {
         if (U.getByte(CONSTANTS + field) != 0) {
             UntetherShadow.constantAccess(field);
+        }
+    }
+
+    /** A read that only matters if an initializer does it. */
+    @Hidden
+    public static void initializerFieldRead(Object object, int field) {
+        if (initializing != 0 && object != null) {
+            UntetherShadow.fieldAccess(object, field, false);
+        }
+    }
+
+    @Hidden
+    public static void initializerArrayRead(Object array, int index) {
+        if (initializing != 0 && array != null) {
+            UntetherShadow.elementAccess(array, index, false);
+        }
+    }
+
+    @Hidden
+    public static void initializerStaticRead(int field) {
+        if (initializing != 0) {
+            UntetherShadow.staticAccess(field, false);
         }
     }
 

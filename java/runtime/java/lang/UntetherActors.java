@@ -36,6 +36,9 @@ final class UntetherActors {
     /** Whether every write is looked at, so that the last one's stack is told. */
     static boolean isThorough;
 
+    /** Whether reads and writes are told, or changes are only put back. */
+    static boolean isTelling;
+
     /** Set when a thread was started: its thread-locals become a root when the segment ends. */
     static boolean hasNewThreads;
 
@@ -154,10 +157,10 @@ final class UntetherActors {
     // ---- accesses
 
     static void read(UntetherSlot slot) {
-        if (UntetherUndo.window != 0) {
-            if (initializers != null && kinds[actorOfThread()] == INITIALIZER) {
-                UntetherUndo.readByInitializer(slot);
-            }
+        if (UntetherUndo.window != 0 && initializers != null && kinds[actorOfThread()] == INITIALIZER) {
+            UntetherUndo.readByInitializer(slot);
+        }
+        if (!isTelling) {
             return;
         }
         int actor = actorOfThread();
@@ -188,10 +191,13 @@ final class UntetherActors {
 
     /** The same of cells of a chunk: those that the test wrote itself, or that were told of, are left out. */
     static void read(UntetherChunk chunk, long cells) {
-        if (UntetherUndo.window != 0) {
+        if (!isTelling) {
             read((UntetherSlot) chunk);
             chunk.read = -1L;
             return;
+        }
+        if (UntetherUndo.window != 0 && initializers != null && kinds[actorOfThread()] == INITIALIZER) {
+            UntetherUndo.readByInitializer(chunk);
         }
         int actor = actorOfThread();
         boolean isPending = chunk.writeSegment == segment;
@@ -265,21 +271,21 @@ final class UntetherActors {
             settle(slot);
             nextEpoch();
         }
-        if (UntetherUndo.window != 0 && (kinds[actor] != INITIALIZER || UntetherUndo.isCold && !isNobodys(slot, actor))) {
+        if (UntetherUndo.window != 0 && (kinds[actor] != INITIALIZER || isForNow(slot, actor))) {
             UntetherUndo.note(slot, object);
         } else if (UntetherUndo.window != 0) {
             UntetherUndo.noteInitializer(slot);
         }
         Object saved = UntetherValues.saved(object, slot);
         long bits = UntetherValues.bits(object, slot);
-        int stack = kinds[actor] == OUTSIDE || UntetherUndo.window != 0 ? 0 : writeStack(slot.owner, actor);
+        int stack = kinds[actor] == OUTSIDE || !isTelling ? 0 : writeStack(slot.owner, actor);
         slot.wrote(cells, true);
         if (isFirst) {
             noteWritten(slot);
             slot.writeSegment = segment;
             slot.isLazy = slot.readSegment == segment && slot.readActor == actor && slot.readEmpty;
         }
-        if (slot.classRun != classRun && kinds[actor] != INITIALIZER && UntetherUndo.window == 0) {
+        if (slot.classRun != classRun && kinds[actor] != INITIALIZER && isTelling) {
             noteClassWritten(slot);
             slot.classRun = classRun;
             slot.noteWriters();
@@ -290,6 +296,18 @@ final class UntetherActors {
         slot.oldBits = bits;
         slot.writeStack = stack;
         slot.pendingWriter = actor;
+    }
+
+    /**
+     * Whether what an initializer writes here is put back: where nothing comes after it, or where it is that of the running
+     * test class, which will not run again.
+     */
+    private static boolean isForNow(UntetherSlot slot, int initializer) {
+        if (isNobodys(slot, initializer)) {
+            return false;
+        }
+        return UntetherUndo.isCold || UntetherUndo.isolation != 0 && kinds[responsible(slot, initializer)] == CLASS
+                && names[responsible(slot, initializer)].equals(names[initializer]);
     }
 
     /** A buffer is mostly filled from one place: its first write in a segment stands for all, unless every one is wanted. */
@@ -349,12 +367,14 @@ final class UntetherActors {
         }
         if (!UntetherValues.isUnchanged(object, slot, slot.oldSaved, slot.oldBits)) {
             int before = slot.writer;
-            slot.writer = responsible(slot);
+            slot.writer = responsible(slot, slot.pendingWriter);
             slot.tookOver(object, before);
             int flags = slot.isLazy ? UntetherTrace.LAZY : 0;
             if (slot.writer != slot.pendingWriter) {
                 flags |= UntetherTrace.BY_INITIALIZER;
-                UntetherUndo.writtenByInitializer(slot);
+                if (!isForNow(slot, slot.pendingWriter)) {
+                    UntetherUndo.writtenByInitializer(slot);
+                }
             }
             UntetherTrace.write(slot.writer, slot, slot.writeStack, flags);
             UntetherSharing.written(slot, object);
@@ -377,8 +397,7 @@ final class UntetherActors {
      * triggered it, and of a test class's own initializer that of the class's fixtures; the JDK's initializers come to
      * the same whoever triggers them.
      */
-    private static int responsible(UntetherSlot slot) {
-        int writer = slot.pendingWriter;
+    private static int responsible(UntetherSlot slot, int writer) {
         if (kinds[writer] != INITIALIZER || isNobodys(slot, writer)) {
             return writer;
         }
@@ -460,6 +479,7 @@ final class UntetherActors {
             running[actor] = true;
             UntetherShadow.mirror(type, actor).writer = actor;
             initializers = new Initializer(Thread.currentThread(), number, actor, initializers);
+            Untether.initializing = 1;
             nextEpoch();
         } catch (Throwable fault) {
             UntetherFaults.caught(fault);
@@ -478,6 +498,7 @@ final class UntetherActors {
         try {
             int actor = remove(Thread.currentThread(), number);
             running[actor] = false;
+            Untether.initializing = initializers == null ? 0 : 1;
             UntetherSharing.statics(type, actor);
             nextEpoch();
         } catch (Throwable fault) {

@@ -64,6 +64,8 @@ final class UntetherBoundary {
             UntetherTrace.note("method-handles", "accesses through method handles are not watched on this JDK");
         }
         UntetherActors.isThorough = UntetherNative.isThorough();
+        UntetherActors.isTelling = UntetherNative.isTelling();
+        UntetherUndo.isolation = UntetherNative.isolation();
         isReady = true;
     }
 
@@ -137,7 +139,22 @@ final class UntetherBoundary {
                 classStarted(className(call(self, "getDescription")));
                 break;
             case UntetherEvents.JUNIT4_CLASS_FINISHED:
-                classFinished(self == null ? null : className(call(self, "getDescription")));
+                String finished = self == null ? null : className(call(self, "getDescription"));
+                // Runners of one set of parameters have no class of their own.
+                if (self == null || finished != null) {
+                    classFinished(finished);
+                }
+                break;
+            case UntetherEvents.JUNIT3_CLASS_STARTED:
+                // Such classes have no fixtures: where they begin and end only matters for what is put back in between.
+                if (UntetherUndo.isolation != 0) {
+                    classStarted(junit3Class(call(self, "getDescription")));
+                }
+                break;
+            case UntetherEvents.JUNIT3_CLASS_FINISHED:
+                if (UntetherUndo.isolation != 0) {
+                    classFinished(self == null ? null : junit3Class(call(self, "getDescription")));
+                }
                 break;
             case UntetherEvents.JUNIT4_TEST_PREPARED:
                 testStarted(idOf(call(self, "describeChild", first)), "");
@@ -284,6 +301,18 @@ final class UntetherBoundary {
         return type == null ? null : ((Class<?>) type).getName();
     }
 
+    /** The class, or that of the first test where a {@code suite()} has made the tests and has no name. */
+    private static String junit3Class(Object description) throws Throwable {
+        Object at = description;
+        for (String name = className(at); ; name = className(at)) {
+            java.util.List<?> children = (java.util.List<?>) call(at, "getChildren");
+            if (name != null || children.isEmpty()) {
+                return name;
+            }
+            at = children.get(0);
+        }
+    }
+
     private static String junit3(Object test) throws Throwable {
         try {
             return test.getClass().getName() + "#" + call(test, "getName");
@@ -347,6 +376,8 @@ final class UntetherBoundary {
                 UntetherLock.exit();
             }
         }
+        boolean isNested = classRun != null && name.startsWith(classRun.name + "$");
+        UntetherUndo.classStarted(levels(), isNested);
         classRun = new ClassRun(name, actor, classRun);
         if (sharedInstance != null && sharedInstance.getClass().getName().equals(name)) {
             instanceCreated(sharedInstance);
@@ -362,6 +393,7 @@ final class UntetherBoundary {
         if (--classRun.depth > 0) {
             return;
         }
+        String ended = classRun.name;
         classRun = classRun.outer;
         switchTo(classRun == null ? outside : classRun.actor);
         if (classRun == null) {
@@ -371,7 +403,17 @@ final class UntetherBoundary {
             } finally {
                 UntetherLock.exit();
             }
+            UntetherUndo.classEnded(ended);
         }
+    }
+
+    /** How many classes and suites are running, one inside of the other. */
+    private static int levels() {
+        int levels = 0;
+        for (ClassRun at = classRun; at != null; at = at.outer) {
+            levels++;
+        }
+        return levels;
     }
 
     private static void testStarted(String id, String detail) {
@@ -382,6 +424,10 @@ final class UntetherBoundary {
         if (UntetherUndo.isAnyDue()) {
             switchTo(UntetherActors.current());
             UntetherUndo.started(id);
+        }
+        if (UntetherUndo.isolatesTests()) {
+            switchTo(UntetherActors.current());
+            UntetherUndo.testStarted(levels());
         }
         openTest = id;
         openThread = Thread.currentThread();

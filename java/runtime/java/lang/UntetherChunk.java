@@ -84,6 +84,16 @@ final class UntetherChunk extends UntetherSlot {
     }
 
     @Override
+    int[] cellWriters() {
+        return writers;
+    }
+
+    @Override
+    void setCellWriters(int[] each) {
+        writers = each;
+    }
+
+    @Override
     void noteWriters() {
         super.noteWriters();
         classOldWriters = writers;

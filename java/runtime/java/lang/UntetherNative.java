@@ -16,6 +16,7 @@ final class UntetherNative {
         initializerClass(0);
         isPrepared(Object.class);
         stackBounds(new long[2]);
+        isRegistry("");
         yieldProcessor();
     }
 
@@ -55,6 +56,15 @@ final class UntetherNative {
 
     /** Whether the last write of a slot is told, and not the first. */
     static native boolean isThorough();
+
+    /** Whether reads and writes are told; where they are not, all that matters is that changes can be put back. */
+    static native boolean isTelling();
+
+    /** Whether initializers and tests add alike to the collection that the field, with its class, leads to. */
+    static native boolean isRegistry(String field);
+
+    /** After what everything is put back: 0 nothing, 1 each class, 2 each test. */
+    static native int isolation();
 
     /** Lets other threads of the system go first. */
     static native void yieldProcessor();

@@ -109,6 +109,11 @@ final class UntetherObject extends WeakReference<Object> {
         return !isMirror && (layout.isTransparent || layout.isArray);
     }
 
+    /** What is put back together with it: the JDK's container that it is part of, or itself. */
+    UntetherObject whole() {
+        return isPart() ? container : this;
+    }
+
     void heldLike(UntetherObject other) {
         holder = other.holder;
         holderPlace = other.holderPlace;

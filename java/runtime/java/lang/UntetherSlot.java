@@ -64,6 +64,13 @@ class UntetherSlot {
         return UntetherActors.isUnit(writer) && writer != actor;
     }
 
+    /** Whose value stands in each cell of a {@link UntetherChunk}; null where that is the same for all. */
+    int[] cellWriters() {
+        return null;
+    }
+
+    void setCellWriters(int[] each) {}
+
     /** A class run begins to write here. */
     void noteWriters() {
         classOldWriter = writer;

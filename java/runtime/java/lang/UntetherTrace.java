@@ -33,6 +33,17 @@ final class UntetherTrace {
         flush();
     }
 
+    /** Not all that the class changed was put back. */
+    static void notRestored(String name, String reason) {
+        UntetherLock.enterSuspended();
+        try {
+            UntetherFrames.notRestored(name, reason);
+            flush();
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
     /** May be called with or without the lock. */
     static void note(String kind, String text) {
         boolean hasEntered = UntetherLock.enterForced();
@@ -52,7 +63,7 @@ final class UntetherTrace {
     }
 
     static void write(int actor, UntetherSlot slot, int stack, int flags) {
-        if (UntetherUndo.window != 0) {
+        if (!UntetherActors.isTelling) {
             return;
         }
         int number = numberOf(slot);
@@ -61,6 +72,9 @@ final class UntetherTrace {
     }
 
     static void restored(UntetherSlot slot, int writer) {
+        if (!UntetherActors.isTelling) {
+            return;
+        }
         UntetherFrames.restored(numberOf(slot), writer);
     }
 

@@ -46,10 +46,20 @@ final class UntetherUndo {
     private static Object[] values = new Object[1024];
     private static long[] bits = new long[1024];
     private static int[] writers = new int[1024];
+    private static int[][] cellWriters = new int[1024][];
     private static int count;
     private static Thread worker;
 
     private static String obstacle;
+
+    /** After what everything is put back without being asked to: 0 nothing, {@link #CLASSES}, {@link #TESTS}. */
+    static int isolation;
+
+    private static final int CLASSES = 1;
+    private static final int TESTS = 2;
+
+    /** Why what the last class changed was not put back; null where it was. */
+    private static String leftBehind;
 
     /** The last stretch in which an initializer wrote into a container. */
     private static int lastMixed;
@@ -78,7 +88,7 @@ final class UntetherUndo {
      * notes which fields differ from the last save, {@code told}: says them. {@code at TEST COMMAND}, with a tab
      * between: when that test starts. {@code warm}: what class initializers did until now, and threads that run, belong
      * to the world of the first save. {@code cold}: there is one trial only, so what initializers do elsewhere is put back
-     * like the rest. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
+     * like the rest. {@code isolated}: whether what the last class changed was put back. The answer is empty where all went well, or the obstacle that makes this JVM not restorable.
      */
     static String obey(String command) {
         String rest = command.substring(command.indexOf(' ') + 1);
@@ -103,7 +113,75 @@ final class UntetherUndo {
             due(rest.substring(0, rest.indexOf('\t')), rest.substring(rest.indexOf('\t') + 1));
             return "";
         }
+        if (command.equals("isolated")) {
+            return leftBehind == null ? exhaustion() : leftBehind;
+        }
         return command.equals("told") ? told : inner(command, rest);
+    }
+
+    // ---- isolation: at the boundaries of classes and tests, as the frameworks report them
+
+    /**
+     * A class, or one inside of so many others, begins. What was changed between classes is the framework's and stays. Members
+     * of a suite find what the suite's own fixtures did, and nested classes what those of the class around them did where
+     * tests are isolated.
+     */
+    static void classStarted(int levels, boolean isNested) {
+        if (isolation == 0) {
+            return;
+        }
+        if (levels > 0) {
+            if (!isNested || isolation == TESTS && depth > levels) {
+                again(levels + 1);
+            }
+            return;
+        }
+        obstacle = null;
+        leftBehind = null;
+        keepAll();
+        save(UntetherNative.liveThreads());
+    }
+
+    static boolean isolatesTests() {
+        return isolation == TESTS;
+    }
+
+    /** A test begins, in so many classes one inside of the other: the first finds what fixtures did, and so do the others. */
+    static void testStarted(int levels) {
+        if (depth > 0 && levels > 0) {
+            again(levels + 1);
+        }
+    }
+
+    /** A class that stood in no other has ended. */
+    static void classEnded(String name) {
+        if (isolation == 0) {
+            return;
+        }
+        waitForThreads();
+        if (obstacle == null && lastingCount > 0) {
+            obstacle = "the thread '" + lasting[0].getName() + "' is still running";
+        }
+        again(1);
+        leftBehind = obstacle;
+        if (leftBehind != null) {
+            UntetherTrace.notRestored(name, leftBehind);
+        }
+    }
+
+    /** Forgets what was changed since the first save, so that it stays. */
+    private static void keepAll() {
+        UntetherLock.enterSuspended();
+        try {
+            for (int i = 0; i < count; i++) {
+                slots[i] = null;
+                values[i] = null;
+            }
+            count = 0;
+            depth = 0;
+        } finally {
+            UntetherLock.exit();
+        }
     }
 
     /** What can also be done while a class runs. */
@@ -191,6 +269,7 @@ final class UntetherUndo {
                 if ((!hasThreads || !isOfOthers(slots[i].owner)) && !isMixed(slots[i].owner)) {
                     restore(i);
                     slots[i].writer = writers[i];
+                    slots[i].setCellWriters(cellWriters[i]);
                 }
             }
             count = start;
@@ -302,7 +381,9 @@ final class UntetherUndo {
                 unit.foreignIn = window;
             }
         }
-        if (!isWarm) {
+        if (isolation != 0) {
+            slot.owner.whole().writtenIn = window;
+        } else if (!isWarm) {
             topOf(slot.owner).writtenIn = window;
         }
         // What was made since is not there in the world that comes back.
@@ -316,6 +397,7 @@ final class UntetherUndo {
         slots[count] = slot;
         values[count] = UntetherValues.strong(object, slot);
         bits[count] = UntetherValues.bits(object, slot);
+        cellWriters[count] = slot.cellWriters();
         writers[count++] = slot.writer;
     }
 
@@ -356,12 +438,20 @@ final class UntetherUndo {
      * filled: it stays as well. In the project's own state tests are looked at more closely, so there each slot counts.
      */
     private static boolean isMixed(UntetherObject owner) {
+        if (isolation != 0) {
+            return owner.whole().mixedIn >= windows[0] && isOfCollection(owner.layout);
+        }
         if (!isWarm) {
             UntetherObject top = topOf(owner);
             return !owner.isMirror && top.mixedIn != 0 && top.parent != null && !isBelowProject(top);
         }
         return lastMixed >= windows[depth - 1] && owner.isPart()
                 && owner.container.mixedIn >= windows[depth - 1] && !isOfProject(owner);
+    }
+
+    /** Whether it is one of the JDK's collections, a node of one, or an array. */
+    private static boolean isOfCollection(UntetherLayout layout) {
+        return layout.isArray || layout.name.startsWith("java.util.") && !layout.name.startsWith("java.util.logging.");
     }
 
     /** Whether the static field that leads to the object is one of the project's, or one that it sets in the JDK. */
@@ -401,6 +491,7 @@ final class UntetherUndo {
         values[to] = values[from];
         bits[to] = bits[from];
         writers[to] = writers[from];
+        cellWriters[to] = cellWriters[from];
         if (from != to) {
             slots[from] = null;
             values[from] = null;
@@ -409,7 +500,15 @@ final class UntetherUndo {
 
     /** An initializer is about to write the slot. Call with the lock held. */
     static void noteInitializer(UntetherSlot slot) {
-        if (isWarm && slot.owner.isPart()) {
+        if (isolation != 0) {
+            boolean isShared = slot.owner.isMirror ? slot.window >= windows[0] : slot.owner.whole().writtenIn >= windows[0];
+            String field = isShared ? UntetherFields.fieldOf(slot) : null;
+            if (isShared && UntetherNative.isRegistry(field)) {
+                slot.owner.whole().mixedIn = window;
+            } else if (isShared && obstacle == null) {
+                obstacle = "a class initializer changed " + field + " after a test had";
+            }
+        } else if (isWarm && slot.owner.isPart()) {
             slot.owner.container.mixedIn = window;
             lastMixed = window;
         } else if (!isWarm && !slot.owner.isMirror) {
@@ -420,15 +519,16 @@ final class UntetherUndo {
 
     /** An initializer wrote outside of its class, and would do so again in a fresh JVM. Call with the lock held. */
     static void writtenByInitializer(UntetherSlot slot) {
-        if (isWarm && obstacle == null && isOfProject(slot.owner)) {
+        if ((isWarm || isolation != 0) && obstacle == null && isOfProject(slot.owner)) {
             obstacle = "a class initializer changed " + UntetherFields.fieldOf(slot);
         }
     }
 
     /** An initializer reads the slot. Call with the lock held. */
     static void readByInitializer(UntetherSlot slot) {
-        if (slot.window >= windows[0] && obstacle == null && !isCold) {
-            obstacle = "a class initializer read " + UntetherFields.fieldOf(slot);
+        if (slot.window != 0 && slot.window >= windows[0] && obstacle == null && !isCold) {
+            String field = UntetherFields.fieldOf(slot);
+            obstacle = UntetherNative.isRegistry(field) ? null : "a class initializer read " + field;
         }
     }
 
@@ -442,6 +542,9 @@ final class UntetherUndo {
         System.arraycopy(bits, 0, moreBits, 0, count);
         int[] moreWriters = new int[length];
         System.arraycopy(writers, 0, moreWriters, 0, count);
+        int[][] moreCellWriters = new int[length][];
+        System.arraycopy(cellWriters, 0, moreCellWriters, 0, count);
+        cellWriters = moreCellWriters;
         slots = moreSlots;
         values = moreValues;
         bits = moreBits;
