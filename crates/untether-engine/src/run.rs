@@ -74,18 +74,10 @@ pub fn run(request: &RunRequest<'_>, emit: &mut dyn FnMut(RunEvent<'_>)) -> Resu
     let config = Config::load(request.project)?;
     listen()?;
     let started = Instant::now();
-    let (scratch, mut ran, groups) = match request.build {
-        Some(command) => {
-            make_folder(request.store)?;
-            let scratch = Scratch::create(request.store)?;
-            let (ran, groups) = run_in_build(request, &config, command, &scratch.path, emit)?;
-            (scratch, ran, groups)
-        }
-        None => {
-            let scratch = Scratch::create(request.store)?;
-            let (ran, groups) = run_in_workers(request, &config, &scratch.path, emit)?;
-            (scratch, ran, groups)
-        }
+    let scratch = Scratch::create(request.store)?;
+    let (mut ran, groups) = match request.build {
+        Some(command) => run_in_build(request, &config, command, &scratch.path, emit)?,
+        None => run_in_workers(request, &config, &scratch.path, emit)?,
     };
     ran.run.seconds = started.elapsed().as_secs_f64();
     if request.is_checked && stop_signal().is_none() {

@@ -5,7 +5,7 @@ use std::thread;
 
 use untether_engine::{Ending, Isolation, Ran, RunRequest, run as run_tests};
 use untether_model::IsolatedRun;
-use untether_report::{write_isolation, write_isolation_json, write_isolation_summary};
+use untether_report::{style, write_isolation, write_isolation_json, write_isolation_summary};
 
 use crate::arguments::{Format, Isolate, RunArguments};
 use crate::detect::exit_code;
@@ -41,6 +41,14 @@ pub(crate) fn run(store: &Path, arguments: &RunArguments) -> Result<u8, Error> {
     let ran = run_tests(&request, &mut |event| display.handle(event));
     display.finish();
     let ran = ran?;
+    if ran.run.classes.is_empty() && is_built && ran.signal.is_none() {
+        anstream::eprintln!(
+            "untether: {} no test was seen, so nothing was isolated. There are none, or they ran where they cannot be seen: \
+             inside Maven's own JVM (forkCount=0) or in a daemon that was running already",
+            style::doubtful("note:")
+        );
+        return end(&ran);
+    }
     show(&ran.run, is_built, arguments)?;
     end(&ran)
 }

@@ -72,6 +72,19 @@ fn wrong_input_is_named_and_nothing_stored_is_lost() {
 }
 
 #[test]
+fn a_run_without_tests_or_without_a_way_to_run_them_says_so() {
+    let directory = folder("run");
+    fails(&directory, &["run"], 2, "untether run --isolate -- mvn test");
+    fails(&directory, &["run", "--isolate"], 2, "run 'untether detect' first");
+    fails(&directory, &["run", "--isolate", "mvn", "test"], 2, "comes after '--': untether run --isolate -- mvn test");
+    fails(&directory, &["run", "--isolate=module", "--", "true"], 2, "[possible values: class, test]");
+    fails(&directory, &["run", "--isolate", "--", "no-such-program"], 2, "is it installed");
+    fails(&directory, &["run", "--isolate", "--", "true"], 0, "no test was seen");
+    fails(&directory, &["run", "--isolate", "--", "false"], 1, "no test was seen");
+    assert!(!directory.join(".untether").exists(), "there is nothing to store");
+}
+
+#[test]
 fn a_store_of_a_newer_version_is_left_alone() {
     let directory = folder("newer");
     assert!(untether(&directory, &["detect", "--classpath", &suite()]).status.success());

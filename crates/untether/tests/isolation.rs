@@ -207,6 +207,38 @@ fn rule(folder: &Path, home: &Path, class_path: &str) -> Vec<String> {
     wrong
 }
 
+/// Its second test finds what the first one did, unless tests are isolated.
+const COUNTS: &[(&str, &str)] = &[(
+    "CountsTest.java",
+    "import org.junit.jupiter.api.*; @TestMethodOrder(MethodOrderer.MethodName.class) class CountsTest {
+        static int count;
+        @BeforeAll static void begin() { count = 10; }
+        @Test void aCounts() { count++; }
+        @Test void bFindsItAsTheFixtureLeftIt() { Assertions.assertEquals(10, count); }
+        @Nested class Inner {
+            @Test void findsItSoToo() { Assertions.assertEquals(10, count++); }
+            @Test void findsItSoAgain() { Assertions.assertEquals(10, count++); }
+        }
+    }",
+)];
+
+#[test]
+fn tests_are_isolated_from_each_other_where_that_is_asked_for() {
+    let folder = fresh("isolation-rules", "counts");
+    let class_path = support::class_path_with(&folder, COUNTS);
+    untether(&folder, &["detect", "--quiet", "--classpath", &class_path]);
+    let failed = |isolation: &str| {
+        let document = json(&folder, &["run", isolation, "--check", "--jobs", "1", "--format", "json"]);
+        let differences = document["check"]["differences"].as_array().unwrap().len();
+        let classes = document["classes"].as_array().unwrap().iter();
+        let tests = classes.flat_map(|class| class["tests"].as_array().unwrap().iter());
+        (tests.filter(|test| test["outcome"] != "passed").count(), differences)
+    };
+    // In a JVM of their class's own they are not isolated either.
+    assert_eq!(failed("--isolate=class"), (3, 0));
+    assert_eq!(failed("--isolate=test"), (0, 3));
+}
+
 fn check_rules(home: &Path) {
     let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
     let folders = folders("isolate");
