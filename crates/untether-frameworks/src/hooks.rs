@@ -44,6 +44,8 @@ pub enum Event {
     SpockSharedInstance,
     TestNgStarted,
     ThreadStarted,
+    ThreadEnding,
+    ThreadEnded,
 }
 
 impl Event {
@@ -149,6 +151,8 @@ pub const HOOKS: &[Hook] = &[
     ),
     hook("org/testng/TestNG", "run", "()V", Moment::Entry, Event::TestNgStarted),
     hook("java/lang/Thread", "start", "()V", Moment::Entry, Event::ThreadStarted),
+    hook("java/lang/Thread", "exit", "()V", Moment::Entry, Event::ThreadEnding),
+    hook("java/lang/Thread", "exit", "()V", Moment::Leave, Event::ThreadEnded),
     hook(
         "org/junit/jupiter/engine/config/DefaultJupiterConfiguration",
         "isParallelExecutionEnabled",

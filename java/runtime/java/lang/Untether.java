@@ -234,10 +234,26 @@ public final class Untether {
 
     @Hidden
     public static void boundary(int hook, Object self, Object first, Object second) {
-        if (hook != UntetherEvents.THREAD_STARTED) {
-            UntetherBoundary.reached(hook, self, first, second);
-        } else if (epoch != 0) {
-            UntetherActors.hasNewThreads = true;
+        switch (hook) {
+            case UntetherEvents.THREAD_STARTED:
+                if (epoch != 0) {
+                    UntetherActors.hasNewThreads = true;
+                }
+                break;
+            case UntetherEvents.THREAD_ENDING:
+                // What a thread clears of its own when it ends is no doing of the test that runs by then.
+                if (epoch != 0) {
+                    UntetherLock.suspend();
+                }
+                break;
+            case UntetherEvents.THREAD_ENDED:
+                if (epoch != 0) {
+                    UntetherLock.resume();
+                }
+                break;
+            default:
+                UntetherBoundary.reached(hook, self, first, second);
+                break;
         }
     }
 
