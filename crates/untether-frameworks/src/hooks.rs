@@ -35,6 +35,7 @@ pub enum Event {
     Junit4TestFailed,
     Junit4TestAborted,
     Junit4TestIgnored,
+    Junit3SuiteMade,
     Junit3ClassStarted,
     Junit3ClassFinished,
     Junit3TestStarted,
@@ -111,6 +112,13 @@ pub const HOOKS: &[Hook] = &[
     ),
     hook(PARENT_RUNNER, "run", RUN, Moment::Entry, Event::Junit4ClassStarted),
     hook(PARENT_RUNNER, "run", RUN, Moment::Leave, Event::Junit4ClassFinished),
+    hook(
+        "org/junit/internal/runners/SuiteMethod",
+        "<init>",
+        "(Ljava/lang/Class;)V",
+        Moment::Exit,
+        Event::Junit3SuiteMade,
+    ),
     hook(JUNIT3_RUNNER, "run", RUN, Moment::Entry, Event::Junit3ClassStarted),
     hook(JUNIT3_RUNNER, "run", RUN, Moment::Leave, Event::Junit3ClassFinished),
     hook(

