@@ -73,6 +73,30 @@ pub fn classes_in_folders(class_path: &[String]) -> HashSet<String> {
     folders.flat_map(|folder| classes_in_folder(folder).unwrap_or_default()).collect()
 }
 
+/// The same class path with jars before folders, and how many jars there are; none where there is no jar, or somebody could
+/// tell: where a file of a folder is in a jar too, or a package has classes in both.
+pub fn jars_first(class_path: &[String]) -> Option<(Vec<String>, usize)> {
+    let (jars, rest): (Vec<&String>, Vec<&String>) = class_path.iter().partition(|entry| Path::new(entry).is_file());
+    let mut files: HashSet<String> = HashSet::new();
+    for folder in rest.iter().map(|entry| Path::new(entry)).filter(|path| path.is_dir()) {
+        files.extend(files_in_folder(folder).ok()?);
+    }
+    let parent = |name: &str| name.rsplit_once('/').map_or("", |(parent, _)| parent).to_owned();
+    let is_package = |folder: &String| !folder.is_empty() && !folder.starts_with("META-INF");
+    let packages: HashSet<String> = files.iter().map(|file| parent(file)).filter(is_package).collect();
+    for jar in &jars {
+        let archive = ZipArchive::new(io::BufReader::new(File::open(jar).ok()?)).ok()?;
+        for name in archive.file_names() {
+            let name = name.ok()?;
+            if !name.ends_with('/') && (files.contains(name.as_ref()) || packages.contains(&parent(&name))) {
+                return None;
+            }
+        }
+    }
+    let count = jars.len();
+    (count > 0).then(|| (jars.into_iter().chain(rest).cloned().collect(), count))
+}
+
 /// A pattern without a dot is about the simple name.
 fn matches(pattern: &str, name: &str) -> bool {
     let pattern = pattern.replace('/', ".");
@@ -86,6 +110,11 @@ fn is_test_jar(path: &Path) -> bool {
 }
 
 fn classes_in_folder(root: &Path) -> io::Result<Vec<String>> {
+    Ok(files_in_folder(root)?.iter().filter_map(|file| class_name(file)).collect())
+}
+
+/// Relative to the folder.
+fn files_in_folder(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -94,7 +123,7 @@ fn classes_in_folder(root: &Path) -> io::Result<Vec<String>> {
             if path.is_dir() {
                 folders.push(path);
             } else if let Ok(relative) = path.strip_prefix(root) {
-                names.extend(class_name(&relative.to_string_lossy()));
+                names.push(relative.to_string_lossy().into_owned());
             }
         }
     }
@@ -109,4 +138,50 @@ fn classes_in_jar(path: &Path) -> io::Result<Vec<String>> {
 fn class_name(file: &str) -> Option<String> {
     let stem = file.strip_suffix(".class")?;
     (!stem.ends_with("-info") && !stem.starts_with("META-INF")).then(|| stem.replace('/', "."))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::io::Write as _;
+
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    #[test]
+    fn jars_come_first_only_where_nobody_can_tell() {
+        let place = std::env::temp_dir().join(format!("untether-jars-first-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&place);
+        let folder = |name: &str, file: &str| {
+            let path = place.join(name).join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+            place.join(name).display().to_string()
+        };
+        let jar = |name: &str, files: &[&str]| {
+            let path = place.join(name);
+            let mut writer = zip::ZipWriter::new(File::create(&path).unwrap());
+            for file in files {
+                writer.start_file(*file, SimpleFileOptions::default()).unwrap();
+                writer.write_all(b"content").unwrap();
+            }
+            writer.finish().unwrap();
+            path.display().to_string()
+        };
+        let (tests, classes) = (folder("tests", "shop/CartTest.class"), folder("classes", "META-INF/services/Own"));
+        let missing = place.join("missing").display().to_string();
+        let library = jar("library.jar", &["lib/Tool.class", "shop/inner/Part.class", "META-INF/services/Other"]);
+        let same_package = jar("package.jar", &["shop/Cart.class"]);
+        let same_file = jar("file.jar", &["META-INF/services/Own"]);
+        let path = |entries: &[&String]| entries.iter().map(|entry| (*entry).clone()).collect::<Vec<_>>();
+        let first = jars_first(&path(&[&tests, &missing, &library, &classes]));
+        assert_eq!(first, Some((path(&[&library, &tests, &missing, &classes]), 1)));
+        assert_eq!(jars_first(&path(&[&tests, &library, &same_package])), None, "a package in both");
+        assert_eq!(jars_first(&path(&[&classes, &same_file])), None, "a file in both");
+        assert_eq!(jars_first(&path(&[&tests, &classes])), None, "no jar");
+        fs::write(place.join("broken.jar"), "no archive").unwrap();
+        assert_eq!(jars_first(&path(&[&tests, &place.join("broken.jar").display().to_string()])), None);
+        fs::remove_dir_all(place).unwrap();
+    }
 }

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use untether_model::{Launch, Schedule, Withheld, WithheldKind};
 use untether_wire::{ends_options, module_entries, normalised, takes_value};
 
+use crate::archive::Archive;
 use crate::command::JvmCommand;
 use crate::error::RunnerError;
 use crate::worker::write_jar;
@@ -75,6 +77,8 @@ pub struct WorkerContext {
     has_common_folder: bool,
     /// Whether JVMs are short-lived, so that the optimising compiler would cost more than it saves.
     is_brief: bool,
+    /// What JVMs without the agent start faster with.
+    archive: Option<Arc<Archive>>,
 }
 
 impl WorkerContext {
@@ -141,6 +145,7 @@ impl WorkerContext {
             .chain(secrets)
             .collect();
         let class_path = launch.class_path.clone();
+        let archive = Archive::new(&options, &class_path, scratch).map(Arc::new);
         let selectors = launch.selectors.iter().cloned().collect();
         Ok(WorkerContext {
             java,
@@ -153,7 +158,15 @@ impl WorkerContext {
             selectors,
             has_common_folder,
             is_brief: true,
+            archive,
         })
+    }
+
+    /// Many JVMs without the agent are to be started: what makes that faster is made now, once.
+    pub(crate) fn prepare_for_many(&self) {
+        if let Some(archive) = &self.archive {
+            archive.make(&self.java, &self.jar);
+        }
     }
 
     /// For JVMs that run more than a few tests.
@@ -204,7 +217,11 @@ impl WorkerContext {
         temporary: &Path,
         agent: Option<(&Path, &Path)>,
     ) -> Result<Command, RunnerError> {
-        let mut command = self.jvm(plan, results, temporary)?.with_agent(agent);
+        let mut jvm = self.jvm(plan, results, temporary)?;
+        // With the agent, no classes are shared.
+        let archive = self.archive.as_ref().filter(|_| agent.is_none());
+        jvm.arguments.splice(0..0, archive.and_then(|archive| archive.option()).map(OsString::from));
+        let mut command = jvm.with_agent(agent);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(command)
     }
@@ -225,7 +242,7 @@ impl WorkerContext {
         arguments.extend([
             format!("-Xbootclasspath/a:{}", self.jar.display()).into(),
             "-cp".into(),
-            self.class_path.join(":").into(),
+            self.archive.as_ref().map_or(&self.class_path[..], |archive| archive.class_path()).join(":").into(),
             "untether.Worker".into(),
             plan.into(),
             results.into(),

@@ -4,6 +4,7 @@
 //! Knows processes and wire frames; hands out model values and events, and prints nothing.
 
 mod agent;
+mod archive;
 mod command;
 mod context;
 mod error;

@@ -144,6 +144,9 @@ impl Executor {
         jobs: usize,
         mut each: impl FnMut(usize, Observation) -> bool,
     ) -> Result<Execution<()>, RunnerError> {
+        if schedules.len() > 1 {
+            self.context.prepare_for_many();
+        }
         let next = AtomicUsize::new(0);
         let (sender, receiver) = channel();
         let mut result = Ok(Execution::Ended(()));

@@ -9,6 +9,7 @@
 //! where JVMs cannot be put back, each experiment has a JVM of its own, and so there are few of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use untether_model::{
     Cause, Certainty, Channel, Finding, PutBack, Role, Status, Trial, Tried, Verdict, World, class_of, outermost,
@@ -19,10 +20,15 @@ use crate::refine::diagnose::{is_alike, is_of_disturbed, verdict_of};
 use crate::refine::evidence::NEAR;
 use crate::refine::{Phase, Session, Stopped};
 
-/// Fields that are tried one by one in the first round, and at most.
+/// Fields that are tried one by one in the first round, and at most, in JVMs that answer many questions and in those that
+/// answer one.
 const FEW: usize = 6;
+const FEW_COLD: usize = 1;
 const MOST_SINGLES: usize = 120;
-const MOST_COLD_SINGLES: usize = 12;
+const MOST_COLD_SINGLES: usize = 16;
+
+/// Of those after the first round, so many at once in JVMs that answer one question.
+const COLD_AT_ONCE: usize = 3;
 
 /// Fields among which the fewest are looked for in JVMs of their own.
 const MOST_COLD_FIELDS: usize = 24;
@@ -45,6 +51,11 @@ enum Setting {
 impl Setting {
     fn world(self) -> World {
         if self == Setting::Cold { World::Cold } else { World::Warm }
+    }
+
+    /// How many of the likeliest fields are tried at first.
+    fn few(self) -> usize {
+        if self == Setting::Cold { FEW_COLD } else { FEW }
     }
 }
 
@@ -177,7 +188,8 @@ impl Session<'_, '_> {
             .iter()
             .enumerate()
             .flat_map(|(at, one)| {
-                let few = one.fields.iter().take(FEW).map(|field| this(&one.finding, std::slice::from_ref(field)));
+                let few =
+                    one.fields.iter().take(setting.few()).map(|field| this(&one.finding, std::slice::from_ref(field)));
                 let both = [PutBack::Nothing, everything(&one.finding, &one.fields)];
                 both.into_iter().chain(few).map(move |put_back| (at, put_back)).collect::<Vec<_>>()
             })
@@ -223,29 +235,36 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// All other fields one by one.
+    /// All other fields one by one: at once where one JVM answers many questions, else a few of each finding at a time.
     fn try_singly(&mut self, setting: Setting, open: &mut Vec<Open>) -> Result<(), Stopped> {
-        let most = if setting == Setting::Cold { MOST_COLD_SINGLES } else { MOST_SINGLES };
-        let single = |at: usize, one: &Open, field: &String| (at, this(&one.finding, std::slice::from_ref(field)));
-        let questions: Vec<(usize, PutBack)> = open
-            .iter()
-            .enumerate()
-            .flat_map(|(at, one)| {
-                one.fields.iter().skip(FEW).take(most).map(|field| single(at, one, field)).collect::<Vec<_>>()
-            })
-            .collect();
-        let answers = self.outcomes(open, &questions)?;
-        let mut hits: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut position = BTreeMap::new();
-        for ((at, _), found) in questions.iter().zip(answers) {
-            let field = position.entry(*at).or_insert(FEW);
-            if shows(found.as_ref(), &open[*at].finding) {
-                hits.entry(*at).or_insert(*field);
-            }
-            *field += 1;
+        let (most, at_once) = match setting {
+            Setting::Cold => (MOST_COLD_SINGLES, COLD_AT_ONCE),
+            _ => (setting.few() + MOST_SINGLES, MOST_SINGLES),
+        };
+        for from in (setting.few()..most).step_by(at_once) {
+            self.try_some_singly(from..(from + at_once).min(most), open)?;
         }
-        for (&at, &field) in &hits {
-            self.findings[open[at].number].cause = proven(&open[at].fields[field]);
+        Ok(())
+    }
+
+    /// Those of the fields that stand at these places. Keeps the findings that are still open.
+    fn try_some_singly(&mut self, places: Range<usize>, open: &mut Vec<Open>) -> Result<(), Stopped> {
+        let mut asked: Vec<(usize, String)> = Vec::new();
+        for (at, one) in open.iter().enumerate() {
+            let some = one.fields.iter().take(places.end).skip(places.start);
+            asked.extend(some.map(|field| (at, field.clone())));
+        }
+        let questions: Vec<(usize, PutBack)> =
+            asked.iter().map(|(at, field)| (*at, this(&open[*at].finding, std::slice::from_ref(field)))).collect();
+        let answers = self.outcomes(open, &questions)?;
+        let mut hits: BTreeMap<usize, String> = BTreeMap::new();
+        for ((at, field), found) in asked.into_iter().zip(answers) {
+            if shows(found.as_ref(), &open[at].finding) {
+                hits.entry(at).or_insert(field);
+            }
+        }
+        for (&at, field) in &hits {
+            self.findings[open[at].number].cause = proven(field);
         }
         let mut at = 0..;
         open.retain(|_| at.next().is_some_and(|at| !hits.contains_key(&at)));

@@ -214,7 +214,7 @@ impl Session<'_, '_> {
         self.try_pairs(quick.into_iter().collect())?;
         let schedules: Vec<Vec<Test>> =
             fresh.iter().map(|&(number, single)| vec![single, suspects[number].test]).collect();
-        let verdicts = self.last_verdicts(&schedules)?;
+        let verdicts = self.known_verdicts(&schedules)?;
         let mut fresh_hits: HashMap<(usize, Test), Status> = HashMap::new();
         for (&key, verdict) in fresh.iter().zip(verdicts) {
             fresh_hits.insert(key, verdict.status);
@@ -270,7 +270,12 @@ impl Session<'_, '_> {
 
     /// Whether what the test comes to in JVMs that are put back can be trusted.
     pub(crate) fn is_trusted(&self, test: Test) -> bool {
-        self.is_quick && self.quick_alone.contains_key(&test) && !self.unfaithful.contains(&test)
+        self.is_quick && self.quick_alone.contains_key(&test) && !self.is_doubted(test)
+    }
+
+    /// Whether what it comes to there does not count.
+    pub(crate) fn is_doubted(&self, test: Test) -> bool {
+        self.unfaithful.contains(&test) || self.doubtful.contains(&test)
     }
 
     /// Lists that were found are run in fresh JVMs, twice; those that show it become findings.
@@ -295,7 +300,7 @@ impl Session<'_, '_> {
         let statuses: Vec<Status> = match way {
             Way::Fresh => {
                 let schedules: Vec<Vec<Test>> = lists.iter().map(|list| followed_by(list, test)).collect();
-                self.last_verdicts(&schedules)?.into_iter().map(|verdict| verdict.status).collect()
+                self.known_verdicts(&schedules)?.into_iter().map(|verdict| verdict.status).collect()
             }
             Way::Quick => {
                 let trials: Vec<Trial> = lists.iter().map(|list| self.trial(list, test)).collect();

@@ -174,7 +174,7 @@ impl Session<'_, '_> {
         let test_of = |session: &Self, number: usize| session.evidence.test(&session.findings[number].test);
         let schedules: Vec<Vec<Test>> =
             ordered.iter().filter_map(|(_, (number, list))| Some(followed_by(list, test_of(self, *number)?))).collect();
-        let verdicts = self.last_verdicts(&schedules)?;
+        let verdicts = self.known_verdicts(&schedules)?;
         for ((_, (number, list)), verdict) in ordered.into_iter().zip(verdicts) {
             if test_of(self, number).is_some_and(|test| self.differs(test, verdict.status)) {
                 let named = self.names(&list);

@@ -171,6 +171,10 @@ pub(crate) struct Session<'s, 'd> {
     pub(crate) quick_alone: HashMap<Test, Verdict>,
     /// Tests that come to something else there than in fresh JVMs.
     pub(crate) unfaithful: BTreeSet<Test>,
+    /// Tests of which it cannot be known whether they do.
+    pub(crate) doubtful: BTreeSet<Test>,
+    /// What the last tests of schedules came to in fresh JVMs.
+    observed: HashMap<Vec<Test>, Verdict>,
     /// What pairs came to there, of those that were tried.
     pub(crate) pairs: HashMap<(Test, Test), Status>,
     /// Those of them that were tried in fresh JVMs.
@@ -206,6 +210,8 @@ impl<'s, 'd> Session<'s, 'd> {
             alone: HashMap::new(),
             quick_alone: HashMap::new(),
             unfaithful: BTreeSet::new(),
+            doubtful: BTreeSet::new(),
+            observed: HashMap::new(),
             pairs: HashMap::new(),
             fresh_pairs: HashSet::new(),
             untriable: HashSet::new(),
@@ -363,10 +369,22 @@ impl<'s, 'd> Session<'s, 'd> {
     /// What the last test of each schedule came to, in fresh JVMs.
     pub(crate) fn last_verdicts(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Verdict>, Stopped> {
         let observations = self.observe(schedules)?;
-        observations
+        let verdicts: Vec<Verdict> = observations
             .into_iter()
             .map(|mut verdicts| verdicts.pop().ok_or_else(|| Stopped::Failed("an empty schedule was run".to_owned())))
-            .collect()
+            .collect::<Result<_, _>>()?;
+        for (schedule, verdict) in schedules.iter().zip(&verdicts) {
+            self.observed.insert(schedule.clone(), verdict.clone());
+        }
+        Ok(verdicts)
+    }
+
+    /// The same, of schedules that were not run in a fresh JVM before: for what is still to be confirmed.
+    pub(crate) fn known_verdicts(&mut self, schedules: &[Vec<Test>]) -> Result<Vec<Verdict>, Stopped> {
+        let unknown: Vec<Vec<Test>> =
+            schedules.iter().filter(|schedule| !self.observed.contains_key(*schedule)).cloned().collect();
+        self.last_verdicts(&unknown)?;
+        Ok(schedules.iter().filter_map(|schedule| self.observed.get(schedule)).cloned().collect())
     }
 
     /// What trials came to, quickly; none of those that could not be run.

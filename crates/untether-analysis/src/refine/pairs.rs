@@ -75,7 +75,7 @@ impl Session<'_, '_> {
     /// second, and those that hung there.
     fn try_fresh_pairs(&mut self, targets: &BTreeSet<Test>, most: usize) -> Result<(), Stopped> {
         let initialized = self.evidence.initializer_pairs(targets);
-        let of_untrusted: BTreeSet<Test> = targets.intersection(&self.unfaithful).copied().collect();
+        let of_untrusted: BTreeSet<Test> = targets.iter().copied().filter(|&test| self.is_doubted(test)).collect();
         let mut open: Vec<(Test, Test)> = initialized.iter().copied().collect();
         open.extend(self.evidence.candidate_pairs(targets).into_iter().flatten());
         open.extend(self.all_pairs(&of_untrusted));
@@ -124,11 +124,12 @@ impl Session<'_, '_> {
         let doubtful = readers.into_iter().filter(|test| self.quick_alone.contains_key(test)).collect();
         self.learn_alone(doubtful)?;
         self.try_alone(BTreeSet::new())?;
-        // Who fails does not come to what it would read otherwise, so nobody knows whether that concerns it.
+        // Who fails does not come to what it would read otherwise, so nobody knows whether that concerns it. (What it does
+        // to others is the same here and there.)
         if self.evidence.has_initializer_effects() {
             let fails = |test: &Test| self.quick_alone.get(test).is_some_and(|alone| alone.status != Status::Passed);
             let failing: Vec<Test> = targets.iter().copied().filter(fails).collect();
-            self.unfaithful.extend(failing);
+            self.doubtful.extend(failing);
         }
         Ok(())
     }
@@ -136,8 +137,9 @@ impl Session<'_, '_> {
     /// How far the search came: what was tried where it proves nothing was not tried.
     pub(crate) fn count_pairs(&mut self, targets: &BTreeSet<Test>) {
         let initialized = self.evidence.initializer_pairs(targets);
+        let doubted: BTreeSet<Test> = self.unfaithful.union(&self.doubtful).copied().collect();
         let is_tried = |pair: &(Test, Test)| {
-            let is_faithful = !self.unfaithful.contains(&pair.0) && !self.unfaithful.contains(&pair.1);
+            let is_faithful = !self.unfaithful.contains(&pair.0) && !doubted.contains(&pair.1);
             let is_quick_proof = is_faithful && !initialized.contains(pair);
             let is_proof = self.fresh_pairs.contains(pair) || is_quick_proof;
             is_proof && self.pairs.contains_key(pair) && self.reference[pair.0] != Status::Missing
@@ -165,7 +167,7 @@ impl Session<'_, '_> {
         self.learn_alone(suspects.iter().map(|suspect| suspect.test).collect())?;
         // Now that it is known what they come to in fresh JVMs, it shows who is not to be trusted.
         self.try_alone(BTreeSet::new())?;
-        suspects.retain(|suspect| !self.unfaithful.contains(&suspect.test));
+        suspects.retain(|suspect| !self.is_doubted(suspect.test));
         self.explain(suspects)
     }
 
@@ -191,7 +193,7 @@ impl Session<'_, '_> {
             for &(first, test) in some {
                 let Some(&status) = self.pairs.get(&(first, test)) else { continue };
                 let is_changed = self.quick_alone.get(&test).is_some_and(|alone| alone.status != status);
-                if is_changed && self.is_target(test) && !self.unfaithful.contains(&test) {
+                if is_changed && self.is_target(test) && !self.is_doubted(test) {
                     suspects.entry(test).or_default().push(Suspect { test, before: vec![first], status });
                 }
             }
