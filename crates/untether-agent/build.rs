@@ -24,6 +24,11 @@ fn main() {
     fs::write(&events, untether_wire::java_constants("java.lang", "UntetherEvents", &untether_frameworks::events()))
         .expect("cargo's output folder is writable");
     sources.push(events);
+    let facts = out.join("../UntetherFacts.java");
+    let values = untether_wire::facts::field_facts();
+    fs::write(&facts, untether_wire::java_constants("java.lang", "UntetherFacts", &values))
+        .expect("cargo's output folder is writable");
+    sources.push(facts);
     let frames = out.join("../UntetherFrames.java");
     fs::write(&frames, untether_wire::runtime_frames("java.lang", "UntetherFrames", "UntetherTrace"))
         .expect("cargo's output folder is writable");

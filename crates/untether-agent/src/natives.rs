@@ -7,10 +7,11 @@ use jvmti_bindings::sys::jni::{
     JNIEnv, jboolean, jbyteArray, jclass, jint, jlong, jlongArray, jobject, jobjectArray, jstring, jvalue,
 };
 
-use untether_wire::Probes;
+use untether_wire::{Probes, facts};
 
 use crate::agent::{self, Agent, lock};
 use crate::guard::guarded;
+use crate::jvm::DeclaredField;
 use crate::numbering::FieldName;
 
 #[unsafe(export_name = "Java_java_lang_UntetherNative_emit")]
@@ -63,7 +64,7 @@ unsafe fn empty_array(jni: *mut JNIEnv, class: &CStr, length: usize) -> jobjectA
 }
 
 /// A new Java array of strings, of which there may be many: one after the other.
-fn strings(jni: *mut JNIEnv, texts: &[String]) -> jobjectArray {
+fn strings(jni: *mut JNIEnv, texts: &[&str]) -> jobjectArray {
     // SAFETY: called inside a native method with its environment; each reference is dropped once it is stored.
     unsafe {
         let array = empty_array(jni, c"java/lang/String", texts.len());
@@ -107,32 +108,49 @@ fn java_string(jni: *mut JNIEnv, text: &str) -> jstring {
     unsafe { ((**jni).NewStringUTF)(jni, text.as_ptr()) }
 }
 
+/// The names of the fields that the class declares; the numbers about them, and whether the class is opaque, go into the first
+/// element of `told`.
 #[unsafe(export_name = "Java_java_lang_UntetherNative_fields")]
-unsafe extern "system" fn fields(jni: *mut JNIEnv, _class: jclass, declaring: jclass) -> jobjectArray {
+unsafe extern "system" fn fields(
+    jni: *mut JNIEnv,
+    _class: jclass,
+    declaring: jclass,
+    told: jobjectArray,
+) -> jobjectArray {
     guarded(ptr::null_mut(), || {
         let Some(agent) = agent::get() else { return ptr::null_mut() };
         let class = agent.jvmti.class_name(declaring).unwrap_or_default();
-        let mut texts = vec![if is_opaque(agent, &class) { "opaque" } else { "plain" }.to_owned()];
-        for (modifiers, name, descriptor) in agent.jvmti.fields(declaring) {
-            let full = format!("{class}.{name}");
-            let mut flags = String::new();
-            let is_static = modifiers & 0x0008 != 0;
-            flags.push(if is_static { 's' } else { 'i' });
-            if modifiers & 0x0010 != 0 {
-                flags.push('f');
+        let declared = agent.jvmti.fields(declaring);
+        let mut numbers: Vec<jint> = vec![is_opaque(agent, &class).into()];
+        numbers.extend(declared.iter().map(|field| field_facts(agent, &class, field) as jint));
+        // SAFETY: called inside a native method with its environment; the Java side passes an array of one array of
+        // numbers.
+        unsafe {
+            let array = ((**jni).NewIntArray)(jni, numbers.len() as jint);
+            if array.is_null() {
+                return ptr::null_mut();
             }
-            if is_static && (is_framework(&class) || class.starts_with("java.lang.Untether"))
-                || agent.options.ignore.matches(&full)
-            {
-                flags.push('x');
-            }
-            if agent.options.opaque.matches(&full) {
-                flags.push('o');
-            }
-            texts.push(format!("{flags};{name};{descriptor}"));
+            ((**jni).SetIntArrayRegion)(jni, array, 0, numbers.len() as jint, numbers.as_ptr());
+            ((**jni).SetObjectArrayElement)(jni, told, 0, array);
+            ((**jni).DeleteLocalRef)(jni, array);
         }
-        strings(jni, &texts)
+        let names: Vec<&str> = declared.iter().map(|(_, name, _)| name.as_str()).collect();
+        strings(jni, &names)
     })
+}
+
+fn field_facts(agent: &Agent, class: &str, (modifiers, name, descriptor): &DeclaredField) -> u32 {
+    const ACC_STATIC: i32 = 0x0008;
+    let full = format!("{class}.{name}");
+    let is_static = modifiers & ACC_STATIC != 0;
+    let is_ours = is_static && (is_framework(class) || class.starts_with("java.lang.Untether"));
+    let flags = [
+        (is_static, facts::IS_STATIC),
+        (is_ours || agent.options.ignore.matches(&full), facts::IS_IGNORED),
+        (agent.options.opaque.matches(&full), facts::IS_OPAQUE),
+    ];
+    let known = flags.into_iter().filter(|(is_so, _)| *is_so).fold(0, |all, (_, fact)| all | fact);
+    known | u32::from(descriptor.bytes().next().unwrap_or(b'?'))
 }
 
 fn is_framework(class: &str) -> bool {
@@ -156,14 +174,12 @@ fn field_name(agent: &Agent, number: jint, is_static: bool) -> Option<(usize, Fi
 }
 
 #[unsafe(export_name = "Java_java_lang_UntetherNative_field")]
-unsafe extern "system" fn field(jni: *mut JNIEnv, _class: jclass, number: jint, is_static: jboolean) -> jstring {
+unsafe extern "system" fn field(jni: *mut JNIEnv, _class: jclass, number: jint, is_static: jboolean) -> jobjectArray {
     guarded(ptr::null_mut(), || {
         let found = agent::get().and_then(|agent| field_name(agent, number, is_static != 0));
         let Some((_, name)) = found else { return ptr::null_mut() };
         let owner = String::from_utf8_lossy(&name.owner).replace('/', ".");
-        let text =
-            format!("{owner};{};{}", String::from_utf8_lossy(&name.name), String::from_utf8_lossy(&name.descriptor));
-        java_string(jni, &text)
+        strings(jni, &[&owner, &*String::from_utf8_lossy(&name.name), &*String::from_utf8_lossy(&name.descriptor)])
     })
 }
 

@@ -33,6 +33,9 @@ const GRACE: Duration = Duration::from_secs(5);
 const PATIENCE: u32 = 10;
 const LEAST_PATIENCE: Duration = Duration::from_secs(5);
 
+/// So many JVMs are to be started before it pays to make that faster.
+const FEWEST_TO_PREPARE: usize = 24;
+
 /// How long schedules may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -58,6 +61,8 @@ pub struct Executor {
     scratch: PathBuf,
     pub(crate) limits: Limits,
     next_file: AtomicUsize,
+    /// Schedules that were to be run in fresh JVMs so far.
+    asked: AtomicUsize,
     /// Watched JVMs that wait for their next plan.
     pub(crate) idle: Mutex<Vec<LiveJvm>>,
     /// What would be there already otherwise.
@@ -98,6 +103,7 @@ impl Executor {
             scratch,
             limits,
             next_file,
+            asked: AtomicUsize::new(0),
             idle: Mutex::default(),
             aside: None,
             warm_up: Vec::new(),
@@ -144,7 +150,7 @@ impl Executor {
         jobs: usize,
         mut each: impl FnMut(usize, Observation) -> bool,
     ) -> Result<Execution<()>, RunnerError> {
-        if schedules.len() > 1 {
+        if self.asked.fetch_add(schedules.len(), Ordering::Relaxed) + schedules.len() > FEWEST_TO_PREPARE {
             self.context.prepare_for_many();
         }
         let next = AtomicUsize::new(0);

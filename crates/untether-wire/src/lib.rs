@@ -5,6 +5,7 @@
 //! the same definitions.
 
 mod codec;
+pub mod facts;
 mod frame;
 mod java;
 mod options;

@@ -7,34 +7,14 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use serde_json::Value;
-use support::{class_path_of, compile, feature_version, fresh, java_files, jdks, repository, scratch, untether};
+use support::{class_path_of, compile, each, feature_version, fresh, java_files, jdks, repository, scratch, untether};
 use untether_analysis::{dependencies, detect};
 use untether_model::{DependencyKind, Trace, class_of, outermost};
 use untether_project::Config;
 use untether_runner::{Launcher, WatchRequest, Watching, WorkerRequest, watch, worker_command};
 use untether_wire::Isolation;
-
-/// Runs each of the tasks, two at a time, and fails with all that they complain of.
-fn each<T: Send>(tasks: Vec<T>, check: impl Fn(T) -> Vec<String> + Sync) {
-    let (queue, failures) = (Mutex::new(tasks), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let Some(task) = queue.lock().unwrap().pop() else { return };
-                    let wrong = check(task);
-                    failures.lock().unwrap().extend(wrong);
-                }
-            });
-        }
-    });
-    let mut failures = failures.into_inner().unwrap();
-    failures.sort();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
 
 fn folders(root: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(repository().join("fixtures").join(root)).unwrap();

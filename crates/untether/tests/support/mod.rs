@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 pub fn repository() -> PathBuf {
@@ -192,4 +192,23 @@ pub fn java_files(folder: &Path) -> Vec<PathBuf> {
 pub fn party_ids(document: &serde_json::Value) -> BTreeMap<u64, String> {
     let rows = ["tests", "classes"].iter().flat_map(|table| document[table].as_array().unwrap());
     rows.map(|row| (row["index"].as_u64().unwrap(), row["id"].as_str().unwrap().to_owned())).collect()
+}
+
+/// Runs each of the tasks, two at a time, and fails with all that they complain of.
+pub fn each<T: Send>(tasks: Vec<T>, check: impl Fn(T) -> Vec<String> + Sync) {
+    let (queue, failures) = (Mutex::new(tasks), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(task) = queue.lock().unwrap().pop() else { return };
+                    let wrong = check(task);
+                    failures.lock().unwrap().extend(wrong);
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -60,10 +60,11 @@ final class UntetherLayout extends WeakReference<Class<?>> {
             return;
         }
         this.elementType = 0;
-        String[] fields = UntetherNative.fields(type);
-        this.isOpaque = fields[0].equals("opaque") || (parent != null && parent.isOpaque);
-        int count = fields.length - 1;
-        names = new String[count];
+        int[][] told = new int[1][];
+        names = UntetherNative.fields(type, told);
+        int[] facts = told[0];
+        this.isOpaque = facts[0] != 0 || (parent != null && parent.isOpaque);
+        int count = names.length;
         types = new char[count];
         offsets = new long[count];
         statics = new boolean[count];
@@ -73,18 +74,11 @@ final class UntetherLayout extends WeakReference<Class<?>> {
         int ownCount = 0;
         int ownStaticCount = 0;
         for (int i = 0; i < count; i++) {
-            String field = fields[i + 1];
-            int flagsEnd = field.indexOf(';');
-            int nameEnd = field.indexOf(';', flagsEnd + 1);
-            names[i] = field.substring(flagsEnd + 1, nameEnd);
-            types[i] = field.charAt(nameEnd + 1);
-            boolean isOpaqueField = false;
-            for (int at = 0; at < flagsEnd; at++) {
-                char flag = field.charAt(at);
-                statics[i] |= flag == 's';
-                ignored[i] |= flag == 'x';
-                isOpaqueField |= flag == 'o';
-            }
+            int fact = facts[i + 1];
+            types[i] = (char) (fact & UntetherFacts.TYPE);
+            statics[i] = (fact & UntetherFacts.IS_STATIC) != 0;
+            ignored[i] = (fact & UntetherFacts.IS_IGNORED) != 0;
+            boolean isOpaqueField = (fact & UntetherFacts.IS_OPAQUE) != 0;
             offsets[i] = offsetOf(type, names[i]);
             ignored[i] |= offsets[i] < 0;
             boolean isFollowed = (types[i] == 'L' || types[i] == '[') && !ignored[i] && !isOpaqueField;

@@ -9,7 +9,7 @@ final class UntetherNative {
         emit(new byte[0], 0);
         captureStack();
         liveThreads();
-        fields(Object.class);
+        fields(Object.class, new int[1][]);
         field(0, false);
         staticOwner(0);
         staticLoader(0);
@@ -31,13 +31,13 @@ final class UntetherNative {
     static native Thread[] liveThreads();
 
     /**
-     * The fields that a class declares, each as flags, name and descriptor with a semicolon between. Flags: s static,
-     * f final, x not to be recorded, o opaque (recorded, but not followed).
+     * The names of the fields that a class declares. The first element of {@code facts} becomes an array: 1 or 0 for whether
+     * the class is opaque, then of each field what {@code UntetherFacts} lists.
      */
-    static native String[] fields(Class<?> declaring);
+    static native String[] fields(Class<?> declaring, int[][] facts);
 
-    /** Owner (as in {@code Class.forName}), name and descriptor of a numbered field, with a semicolon between. */
-    static native String field(int number, boolean isStatic);
+    /** Owner (as in {@code Class.forName}), name and descriptor of a numbered field. */
+    static native String[] field(int number, boolean isStatic);
 
     /** The class that a numbered static field's reference names, where it is loaded. */
     static native Class<?> staticOwner(int number);

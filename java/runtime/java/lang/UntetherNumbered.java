@@ -31,7 +31,7 @@ final class UntetherNumbered {
                 return fieldOffset[field];
             }
         }
-        String[] parts = split(UntetherNative.field(field, false));
+        String[] parts = UntetherNative.field(field, false);
         UntetherLayout at = layout;
         while (at != null && !at.name.equals(parts[0])) {
             at = at.parent;
@@ -59,7 +59,7 @@ final class UntetherNumbered {
                 return false;
             }
             try {
-                parts = split(UntetherNative.field(field, true));
+                parts = UntetherNative.field(field, true);
                 named = Class.forName(parts[0], false, UntetherNative.staticLoader(field));
             } catch (Throwable unresolvable) {
                 return false;
@@ -71,7 +71,7 @@ final class UntetherNumbered {
             return false;
         }
         try {
-            parts = split(UntetherNative.field(field, true));
+            parts = UntetherNative.field(field, true);
             Class<?> declaring = declaringClass(named, parts[1], parts[2].charAt(0));
             if (field >= staticOwner.length) {
                 int length = Integer.highestOneBit(field) * 2;
@@ -114,13 +114,5 @@ final class UntetherNumbered {
             }
         }
         return null;
-    }
-
-    private static String[] split(String text) {
-        int first = text.indexOf(';');
-        int second = text.indexOf(';', first + 1);
-        return new String[] {
-            text.substring(0, first), text.substring(first + 1, second), text.substring(second + 1)
-        };
     }
 }
