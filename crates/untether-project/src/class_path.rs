@@ -78,7 +78,7 @@ pub fn classes_in_folders(class_path: &[String]) -> HashSet<String> {
 pub fn jars_first(class_path: &[String]) -> Option<(Vec<String>, usize)> {
     let (jars, rest): (Vec<&String>, Vec<&String>) = class_path.iter().partition(|entry| Path::new(entry).is_file());
     let mut files: HashSet<String> = HashSet::new();
-    for folder in rest.iter().map(|entry| Path::new(entry)).filter(|path| path.is_dir()) {
+    for folder in rest.iter().map(Path::new).filter(|path| path.is_dir()) {
         files.extend(files_in_folder(folder).ok()?);
     }
     let parent = |name: &str| name.rsplit_once('/').map_or("", |(parent, _)| parent).to_owned();
