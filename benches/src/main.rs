@@ -14,6 +14,8 @@ mod outcomes;
 mod process;
 mod refine;
 mod report;
+mod revisions;
+mod select;
 mod statistics;
 mod subject;
 mod suite;
@@ -41,6 +43,9 @@ enum Benchmark {
     /// What the strategies of `untether refine` find, and at what cost
     #[command(after_help = refine::HELP)]
     Refine(refine::RefineArguments),
+    /// What it costs `untether run` to see which classes tests use, or what it leaves out while revisions go by
+    #[command(after_help = select::HELP)]
+    Select(select::SelectArguments),
     /// Whether `untether refine` finds everything that brute force finds in made-up suites, and names its cause
     #[command(after_help = truth::HELP)]
     Truth(truth::TruthArguments),
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
         Benchmark::Detect(arguments) => detect::run(&arguments),
         Benchmark::Isolate(arguments) => isolate::run(&arguments),
         Benchmark::Refine(arguments) => refine::run(&arguments),
+        Benchmark::Select(arguments) => select::run(&arguments),
         Benchmark::Truth(arguments) => truth::run(&arguments),
     };
     match result {

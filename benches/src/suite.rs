@@ -80,6 +80,28 @@ impl<'s> Suite<'s> {
     /// The command of a plain run, isolated; compared with a JVM for each class where that is asked for.
     pub(crate) fn run_isolated(&self, java: &Path, untether: &Path, is_checked: bool) -> Result<Isolated, Failure> {
         let files = RunFiles::create(self, "isolated")?;
+        let mut ours: Vec<&str> = vec!["--isolate", "--jobs", "1", "--format", "json", "--quiet"];
+        ours.extend(is_checked.then_some("--check"));
+        let (end, usage) = self.run_by(untether, &ours, java, &files)?;
+        if !matches!(end, End::Exit(0 | 1)) {
+            return Err(files.failure("the isolated run", end));
+        }
+        Isolated::read(&files.output, usage)
+    }
+
+    /// The command of a plain run, all of it, with what each test class uses; and the store that then knows it.
+    pub(crate) fn run_collecting(&self, java: &Path, untether: &Path) -> Result<(Run, PathBuf), Failure> {
+        let files = RunFiles::create(self, "collecting")?;
+        let (end, usage) = self.run_by(untether, &["--all", "--quiet"], java, &files)?;
+        let told = fs::read(files.directory.join("results")).unwrap_or_default();
+        let outcomes = Outcomes::of_worker(&told, end == End::Exit(0))
+            .filter(|_| matches!(end, End::Exit(0 | 1)))
+            .ok_or_else(|| files.failure("the collecting run", end))?;
+        Ok((Run { usage, outcomes, dependencies: 0 }, files.directory.join("store")))
+    }
+
+    /// `untether run` with the command of a plain run.
+    fn run_by(&self, untether: &Path, ours: &[&str], java: &Path, files: &RunFiles) -> Result<(End, Usage), Failure> {
         let request = WorkerRequest {
             java: java.to_path_buf(),
             class_path: files.class_path.clone(),
@@ -89,16 +111,10 @@ impl<'s> Suite<'s> {
         };
         let worker = worker_command(&request).map_err(|error| Failure::new(error.to_string()))?.into_command();
         let mut command = Command::new(untether);
-        command.arg("--store").arg(files.directory.join("store"));
-        command.args(["run", "--isolate", "--jobs", "1", "--format", "json", "--quiet"]);
-        command.args(is_checked.then_some("--check"));
+        command.arg("--store").arg(files.directory.join("store")).arg("run").args(ours);
         command.arg("--").arg(worker.get_program()).args(worker.get_args());
         command.arg(files.directory.join("results")).current_dir(&files.work);
-        let (end, usage) = measure(&mut command, &files.output, self.limit)?;
-        if !matches!(end, End::Exit(0 | 1)) {
-            return Err(files.failure("the isolated run", end));
-        }
-        Isolated::read(&files.output, usage)
+        measure(&mut command, &files.output, self.limit)
     }
 
     /// The product, from its start to its end: also what it does after the JVM has ended counts.

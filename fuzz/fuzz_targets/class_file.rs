@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use untether_classfile::{ClassFile, Code, CodeEditor, ConstantPool};
+use untether_classfile::{ClassFile, Code, CodeEditor, ConstantPool, Content};
 use untether_weave::{ClassShape, Numbering, ProbeSets, Resolver, Weaver};
 
 const NOP: u8 = 0x00;
@@ -66,6 +66,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(ClassFile::parse(&woven).expect("what was woven can be read").to_bytes() == woven);
     }
     let Ok(class) = ClassFile::parse(bytes) else { return };
+    let _ = Content::of(&class);
     assert!(class.to_bytes() == bytes);
     let _ = ClassShape::of(&class);
     for method in &class.methods {

@@ -229,6 +229,6 @@ mod tests {
         assert!(is("truth.Cell1.MAP", "Cell1.MAP") && is("Cell1.MAP[\"key\"]", "Cell1.MAP"));
         assert!(!is("Cell11.MAP", "Cell1.MAP") && !is("Cell1.MAPS", "Cell1.MAP") && !is("MyCell1.MAP", "Cell1.MAP"));
         assert!(is("java.util.Locale.defaultFormatLocale", "Locale.default*"));
-        assert!(is("property cell1.mode", "property cell1.mode"));
+        assert!(is("property:cell1.mode", "property:cell1.mode"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use untether_wire::{AgentOptions, Secrets};
+use untether_wire::{AgentOptions, Probes, Secrets};
 
 use crate::jvm::Jvmti;
 use crate::numbering::Numbers;
@@ -21,8 +21,24 @@ pub(crate) struct Agent {
     /// Zeroed memory that probes index directly.
     pub(crate) tables: usize,
     pub(crate) hash_shift: i32,
+    /// Folders and jars that classes come from.
+    pub(crate) class_path: Vec<String>,
     /// Global reference to `UntetherBoundary`, kept as an address.
     pub(crate) boundary_class: OnceLock<usize>,
+    /// Global reference to the platform's class loader, kept as an address.
+    pub(crate) platform_loader: OnceLock<usize>,
+}
+
+impl Agent {
+    /// How a note is called that something outside of the heap is not known: where it decides what is run, it is a limit.
+    pub(crate) fn kind_of_gap(&self) -> &'static str {
+        if self.watches_uses() { "limit" } else { "external" }
+    }
+
+    /// Whether this run is to tell which classes are used, and nothing else.
+    pub(crate) fn watches_uses(&self) -> bool {
+        self.options.probes == Probes::Uses
+    }
 }
 
 static AGENT: OnceLock<Agent> = OnceLock::new();

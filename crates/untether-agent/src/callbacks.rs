@@ -7,10 +7,13 @@ use std::sync::OnceLock;
 
 use jvmti_bindings::sys::jni::{JNIEnv, JavaVM, jclass, jint, jobject, jthread};
 use jvmti_bindings::sys::jvmti::{self, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
-use untether_weave::{Accesses, Families, Weaver, boundary};
+use untether_classfile::ClassFile;
+use untether_frameworks::hooks_of;
+use untether_weave::{Accesses, Families, GATED, Weaver, boundary};
 use untether_wire::{AgentOptions, Frame, Probes, Secrets};
 
 use crate::agent::{self, Agent, lock};
+use crate::external;
 use crate::guard::guarded;
 use crate::jvm::Jvmti;
 use crate::launch;
@@ -42,14 +45,73 @@ pub(crate) fn load(vm: *mut JavaVM, options_path: &Path) {
         }
     };
     lifeline::hang_on(&options.trace_directory);
-    let mut env: *mut c_void = ptr::null_mut();
-    // SAFETY: `vm` was given by the JVM; on success `env` is a JVMTI environment.
-    let status = unsafe { ((**vm).GetEnv)(vm, &mut env, jvmti::JVMTI_VERSION_11) };
-    if status != 0 || env.is_null() {
+    // The first to be made is the first to see a class.
+    let (Some(first), Some(second)) = (environment(vm), environment(vm)) else {
         trace.note("unsupported", "this JVM offers no JVMTI 11");
         return;
+    };
+    let watches_uses = options.probes == Probes::Uses;
+    watch(second, options, trace);
+    if watches_uses {
+        see_classes_first(first);
     }
-    watch(Jvmti::new(env.cast::<jvmtiEnv>()), options, trace);
+}
+
+/// A JVMTI environment of its own.
+fn environment(vm: *mut JavaVM) -> Option<Jvmti> {
+    let mut env: *mut c_void = ptr::null_mut();
+    // SAFETY: `vm` was given by the JVM; on success `env` is a new JVMTI environment.
+    let status = unsafe { ((**vm).GetEnv)(vm, &mut env, jvmti::JVMTI_VERSION_11) };
+    (status == 0 && !env.is_null()).then(|| Jvmti::new(env.cast::<jvmtiEnv>()))
+}
+
+/// Classes are told as they lie on the class path, before other agents, for coverage say, have made something else of them. What
+/// is woven comes after those, so that they know the classes that they see.
+fn see_classes_first(jvmti: Jvmti) {
+    let mut capabilities = jvmtiCapabilities::default();
+    capabilities.set_can_generate_all_class_hook_events(true);
+    let mut callbacks = jvmtiEventCallbacks::default();
+    callbacks.ClassFileLoadHook = Some(class_seen);
+    let is_told = jvmti.add_capabilities(&capabilities)
+        && jvmti.set_callbacks(&callbacks)
+        && jvmti.enable(jvmti::JVMTI_EVENT_CLASS_FILE_LOAD_HOOK);
+    if let Some(agent) = agent::get().filter(|_| !is_told) {
+        agent.trace.note("limit", "classes cannot be seen as they are loaded on this JVM");
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the JVM calls it so")]
+unsafe extern "system" fn class_seen(
+    _jvmti: *mut jvmtiEnv,
+    jni: *mut JNIEnv,
+    redefined: jclass,
+    loader: jobject,
+    name: *const c_char,
+    _domain: jobject,
+    length: jint,
+    data: *const c_uchar,
+    _new_length: *mut jint,
+    _new_data: *mut *mut c_uchar,
+) {
+    guarded((), || {
+        let Some(agent) = agent::get().filter(|_| redefined.is_null() && !name.is_null()) else { return };
+        // SAFETY: the JVM gives `length` readable bytes for the time of this call.
+        let bytes = unsafe { std::slice::from_raw_parts(data, length.max(0) as usize) };
+        // SAFETY: the name is a NUL-terminated string.
+        let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+        if !is_of_jdk(agent, jni, loader)
+            && !untether_frameworks::is_runner(name)
+            && !untether_frameworks::is_build_tool(name)
+        {
+            let (high, low) = untether_wire::hash_of_bytes(bytes);
+            let number = lock(&agent.numbers).class(name, &agent.trace);
+            agent.trace.frame(&Frame::ClassLoaded { number, high, low, supertypes: supertypes(bytes) });
+        }
+    });
+}
+
+fn is_of_jdk(agent: &Agent, jni: *mut JNIEnv, loader: jobject) -> bool {
+    loader.is_null() || is_platform_loader(agent, jni, loader)
 }
 
 fn prepare(options_path: &Path) -> Result<(AgentOptions, Trace), LoadError> {
@@ -65,6 +127,7 @@ fn watch(jvmti: Jvmti, options: AgentOptions, trace: Trace) {
     let (launched, withheld) = launch::capture(property("java.vm.version"), &property("java.class.path"), &secrets);
     let mut code = vec![property("java.class.path")];
     code.extend(untether_wire::module_entries(&launched.arguments));
+    let class_path = launched.class_path.iter().cloned().chain(code.iter().skip(1).cloned()).collect();
     trace.frame(&Frame::Launch { launch: launched });
     withheld.iter().for_each(|frame| trace.frame(frame));
     let Some(tables) = reserve_tables() else {
@@ -74,6 +137,7 @@ fn watch(jvmti: Jvmti, options: AgentOptions, trace: Trace) {
     let agent = Agent {
         shapes: Shapes::new(&property("java.home"), code.join(":")),
         hash_shift: hash_shift(&property("java.vm.specification.version")),
+        class_path,
         tables,
         jvmti,
         options,
@@ -82,6 +146,7 @@ fn watch(jvmti: Jvmti, options: AgentOptions, trace: Trace) {
         numbers: Default::default(),
         stacks: Default::default(),
         boundary_class: OnceLock::new(),
+        platform_loader: OnceLock::new(),
     };
     // Set already where the library was given twice.
     if let Some(agent) = agent::install(agent)
@@ -117,8 +182,13 @@ fn reserve_tables() -> Option<usize> {
 fn subscribe(agent: &Agent) -> bool {
     let mut capabilities = jvmtiCapabilities::default();
     capabilities.set_can_generate_all_class_hook_events(true);
-    capabilities.set_can_generate_early_class_hook_events(true);
-    capabilities.set_can_generate_early_vmstart(true);
+    if agent.watches_uses() {
+        capabilities.set_can_retransform_classes(true);
+    } else {
+        // Classes of the JDK are woven as well. Without these, those that the JVM shares stay shared.
+        capabilities.set_can_generate_early_class_hook_events(true);
+        capabilities.set_can_generate_early_vmstart(true);
+    }
     capabilities.set_can_get_line_numbers(true);
     capabilities.set_can_get_source_file_name(true);
     let mut callbacks = jvmtiEventCallbacks::default();
@@ -160,6 +230,8 @@ unsafe extern "system" fn vm_start(_jvmti: *mut jvmtiEnv, jni: *mut JNIEnv) {
                 let global = unsafe { ((**jni).NewGlobalRef)(jni, class) };
                 let _ = agent.boundary_class.set(global as usize);
             }
+            // SAFETY: as above, and it is not used any more.
+            unsafe { ((**jni).DeleteLocalRef)(jni, class) };
         }
     });
 }
@@ -180,12 +252,67 @@ fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
 }
 
 unsafe extern "system" fn vm_init(_jvmti: *mut jvmtiEnv, jni: *mut JNIEnv, _thread: jthread) {
-    guarded((), || call_boundary(jni, "start"));
+    guarded((), || {
+        if let Some(agent) = agent::get().filter(|agent| agent.options.external) {
+            begin_external(agent, jni);
+        }
+        call_boundary(jni, "start");
+        if let Some(agent) = agent::get().filter(|agent| agent.watches_uses()) {
+            note_platform_loader(agent, jni);
+            if !agent.jvmti.retransform(&GATED) {
+                agent.trace.note("limit", "what reflection reaches is not seen on this JVM");
+            }
+        }
+    });
+}
+
+/// What cannot be watched is told once.
+fn begin_external(agent: &'static Agent, jni: *mut JNIEnv) {
+    if !crate::preload::is_preloaded() || !external::begin(agent, jni) {
+        agent.trace.note(agent.kind_of_gap(), "files, sockets and other programs are not watched in this JVM");
+        return;
+    }
+    if !agent.watches_uses() {
+        return;
+    }
+    // SAFETY: `jni` is this thread's environment; the class was defined when the VM started, and what is thrown is cleared.
+    unsafe {
+        let class = ((**jni).FindClass)(jni, c"java/lang/UntetherUses".as_ptr());
+        let field = ((**jni).GetStaticFieldID)(jni, class, c"USED".as_ptr(), c"[B".as_ptr());
+        if !field.is_null() {
+            let used = ((**jni).GetStaticObjectField)(jni, class, field);
+            external::begin_marking(((**jni).NewGlobalRef)(jni, used) as usize);
+        }
+        if ((**jni).ExceptionCheck)(jni) != 0 {
+            ((**jni).ExceptionClear)(jni);
+        }
+    }
+}
+
+fn note_platform_loader(agent: &Agent, jni: *mut JNIEnv) {
+    // SAFETY: `jni` is this thread's environment; the method is one of every supported JDK, and what it throws is cleared.
+    unsafe {
+        let class = ((**jni).FindClass)(jni, c"java/lang/ClassLoader".as_ptr());
+        let method = ((**jni).GetStaticMethodID)(
+            jni,
+            class,
+            c"getPlatformClassLoader".as_ptr(),
+            c"()Ljava/lang/ClassLoader;".as_ptr(),
+        );
+        if !method.is_null() {
+            let loader = ((**jni).CallStaticObjectMethodA)(jni, class, method, ptr::null());
+            let _ = agent.platform_loader.set(((**jni).NewGlobalRef)(jni, loader) as usize);
+        }
+        if ((**jni).ExceptionCheck)(jni) != 0 {
+            ((**jni).ExceptionClear)(jni);
+        }
+    }
 }
 
 unsafe extern "system" fn vm_death(_jvmti: *mut jvmtiEnv, jni: *mut JNIEnv) {
     guarded((), || {
         call_boundary(jni, "finish");
+        external::finish();
         if let Some(agent) = agent::get() {
             if lock(&agent.numbers).is_full {
                 agent.trace.note("limit", "too many fields to number: some were not watched");
@@ -231,7 +358,9 @@ unsafe extern "system" fn class_file_load_hook(
         // SAFETY: the name is null or a NUL-terminated string.
         let name = if name.is_null() { &[] } else { unsafe { CStr::from_ptr(name) }.to_bytes() };
         report_missing_hooks(agent, name, bytes);
-        let woven = if name == untether_weave::foundation::CLASS {
+        let woven = if agent.watches_uses() {
+            weave_uses(agent, jni, (loader, name), bytes)
+        } else if name == untether_weave::foundation::CLASS {
             foundation(agent, bytes)
         } else {
             weave(agent, jni, loader, bytes)
@@ -261,24 +390,57 @@ fn foundation(agent: &Agent, bytes: &[u8]) -> Option<Vec<u8>> {
     woven.ok()
 }
 
+/// Where only uses are wanted, classes of the JDK stay as they are, but for the gates.
+fn weave_uses(agent: &Agent, jni: *mut JNIEnv, (loader, name): (jobject, &[u8]), bytes: &[u8]) -> Option<Vec<u8>> {
+    if is_of_jdk(agent, jni, loader) && !GATED.contains(&name)
+        || untether_frameworks::is_build_tool(name) && hooks_of(name).next().is_none()
+    {
+        return None;
+    }
+    weave_with(agent, 0, Families { heap: None, boundaries: true, uses: true }, bytes)
+}
+
+fn is_platform_loader(agent: &Agent, jni: *mut JNIEnv, loader: jobject) -> bool {
+    let Some(&platform) = agent.platform_loader.get() else { return false };
+    // SAFETY: `jni` is this thread's environment; both are live references.
+    !jni.is_null() && unsafe { ((**jni).IsSameObject)(jni, platform as jobject, loader) != 0 }
+}
+
+fn supertypes(bytes: &[u8]) -> Vec<String> {
+    let names = |class: &ClassFile<'_>| -> untether_classfile::Result<Vec<String>> {
+        let text = |name: &[u8]| String::from_utf8_lossy(name).replace('/', ".");
+        let mut names: Vec<String> = class.super_name()?.map(text).into_iter().collect();
+        for &interface in &class.interfaces {
+            names.push(text(class.pool.class_name(interface)?));
+        }
+        Ok(names)
+    };
+    ClassFile::parse(bytes).and_then(|class| names(&class)).unwrap_or_default()
+}
+
 fn weave(agent: &Agent, jni: *mut JNIEnv, loader: jobject, bytes: &[u8]) -> Option<Vec<u8>> {
+    let accesses = match agent.options.probes {
+        Probes::All => Accesses::All,
+        Probes::ToPutBack => Accesses::ToPutBack,
+        Probes::Uses => return None,
+    };
+    let loader = lock(&agent.numbers).loaders.number(jni, loader, |loader| agent.jvmti.hash(loader));
+    weave_with(agent, loader, Families { heap: Some(accesses), boundaries: true, uses: false }, bytes)
+}
+
+fn weave_with(agent: &Agent, loader: usize, families: Families, bytes: &[u8]) -> Option<Vec<u8>> {
     let mut numbers = lock(&agent.numbers);
-    let loader = numbers.loaders.number(jni, loader, |loader| agent.jvmti.hash(loader));
     let mut numbering = LoaderNumbers {
         numbers: &mut numbers,
         loader,
         constants: (agent.tables + CONSTANTS_OFFSET) as *mut u8,
         ignore: &agent.options.ignore,
+        trace: &agent.trace,
     };
-    let accesses = match agent.options.probes {
-        Probes::All => Accesses::All,
-        Probes::ToPutBack => Accesses::ToPutBack,
-    };
-    let families = Families { heap: Some(accesses), boundaries: true };
     let mut weaver = Weaver { families, resolver: &agent.shapes, numbering: &mut numbering };
     let woven = weaver.weave(bytes);
     if !woven.refusals.is_empty() {
-        let class = untether_classfile::ClassFile::parse(bytes)
+        let class = ClassFile::parse(bytes)
             .ok()
             .and_then(|class| Some(String::from_utf8_lossy(class.name().ok()?).replace('/', ".")))
             .unwrap_or_default();

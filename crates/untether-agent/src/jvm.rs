@@ -206,6 +206,26 @@ impl Jvmti {
         }
     }
 
+    /// Has the hook see those of these classes again that are loaded already.
+    pub(crate) fn retransform(&self, names: &[&[u8]]) -> bool {
+        let mut count = 0;
+        let mut table: *mut jclass = ptr::null_mut();
+        // SAFETY: the table has `count` entries until it is freed; the references stay valid.
+        unsafe {
+            if !call!(self, GetLoadedClasses, &mut count, &mut table) {
+                return false;
+            }
+            let all = table_of(table, count).to_vec();
+            self.free(table);
+            let is_meant = |class: &jclass| {
+                let name = self.class_name(*class).unwrap_or_default().replace('.', "/");
+                names.contains(&name.as_bytes())
+            };
+            let meant: Vec<jclass> = all.into_iter().filter(is_meant).collect();
+            call!(self, RetransformClasses, meant.len() as i32, meant.as_ptr())
+        }
+    }
+
     fn is_initialized(&self, class: jclass) -> bool {
         self.has_status(class, jvmti::JVMTI_CLASS_STATUS_INITIALIZED)
     }

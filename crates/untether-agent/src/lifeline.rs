@@ -26,7 +26,7 @@ pub(crate) fn hang_on(directory: &Path) {
 }
 
 /// Signals of the process are for threads that the JVM knows.
-fn leave_signals_to_others() {
+pub(crate) fn leave_signals_to_others() {
     // SAFETY: the set is initialised by `sigfillset`; only this thread's mask changes.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();

@@ -7,7 +7,7 @@ use jvmti_bindings::sys::jni::{
     JNIEnv, jboolean, jbyteArray, jclass, jint, jlong, jlongArray, jobject, jobjectArray, jstring, jvalue,
 };
 
-use untether_wire::{Probes, facts};
+use untether_wire::{Probes, Question, facts};
 
 use crate::agent::{self, Agent, lock};
 use crate::guard::guarded;
@@ -27,8 +27,8 @@ unsafe extern "system" fn emit(jni: *mut JNIEnv, _class: jclass, frames: jbyteAr
 }
 
 #[unsafe(export_name = "Java_java_lang_UntetherNative_captureStack")]
-unsafe extern "system" fn capture_stack(_jni: *mut JNIEnv, _class: jclass) -> jint {
-    guarded(0, || agent::get().map_or(0, |agent| lock(&agent.stacks).capture(agent) as jint))
+unsafe extern "system" fn capture_stack(jni: *mut JNIEnv, _class: jclass) -> jint {
+    guarded(0, || agent::get().map_or(0, |agent| lock(&agent.stacks).capture(agent, jni) as jint))
 }
 
 /// A native method is promised room for 16 local references; more are to be asked for.
@@ -292,16 +292,7 @@ unsafe extern "system" fn is_thorough(_jni: *mut JNIEnv, _class: jclass) -> jboo
 unsafe extern "system" fn is_registry(jni: *mut JNIEnv, _class: jclass, field: jstring) -> jboolean {
     guarded(0, || {
         let Some(agent) = agent::get() else { return 0 };
-        // SAFETY: the Java side passes a string; its characters are released before it can go away.
-        let name = unsafe {
-            let characters = ((**jni).GetStringUTFChars)(jni, field, ptr::null_mut());
-            if characters.is_null() {
-                return 0;
-            }
-            let name = CStr::from_ptr(characters).to_string_lossy().into_owned();
-            ((**jni).ReleaseStringUTFChars)(jni, field, characters);
-            name
-        };
+        let name = text_of(jni, field).unwrap_or_default();
         agent.options.registries.matches(&name).into()
     })
 }
@@ -311,9 +302,90 @@ unsafe extern "system" fn is_telling(_jni: *mut JNIEnv, _class: jclass) -> jbool
     guarded(0, || agent::get().map_or(0, |agent| (agent.options.probes == Probes::All).into()))
 }
 
+#[unsafe(export_name = "Java_java_lang_UntetherNative_watchesUses")]
+unsafe extern "system" fn watches_uses(_jni: *mut JNIEnv, _class: jclass) -> jboolean {
+    guarded(0, || agent::get().map_or(0, |agent| agent.watches_uses().into()))
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_classNumber")]
+unsafe extern "system" fn class_number(jni: *mut JNIEnv, _class: jclass, name: jstring) -> jint {
+    guarded(0, || {
+        let (Some(agent), Some(name)) = (agent::get(), text_of(jni, name)) else { return 0 };
+        lock(&agent.numbers).class(name.replace('.', "/").as_bytes(), &agent.trace) as jint
+    })
+}
+
+#[unsafe(export_name = "Java_java_lang_UntetherNative_classCount")]
+unsafe extern "system" fn class_count(_jni: *mut JNIEnv, _class: jclass) -> jint {
+    guarded(0, || agent::get().map_or(0, |agent| lock(&agent.numbers).class_count() as jint))
+}
+
+/// Null where nobody answers.
+#[unsafe(export_name = "Java_java_lang_UntetherNative_ask")]
+unsafe extern "system" fn ask(jni: *mut JNIEnv, _class: jclass, names: jobjectArray) -> jobjectArray {
+    guarded(ptr::null_mut(), || {
+        let Some(agent) = agent::get() else { return ptr::null_mut() };
+        // SAFETY: the Java side passes an array of strings; each reference is dropped once it is read.
+        let classes: Vec<String> = unsafe {
+            let count = ((**jni).GetArrayLength)(jni, names);
+            let read = |index| {
+                let name = ((**jni).GetObjectArrayElement)(jni, names, index);
+                let text = text_of(jni, name);
+                ((**jni).DeleteLocalRef)(jni, name);
+                text
+            };
+            (0..count).filter_map(read).collect()
+        };
+        let question = Question { trace: agent.trace.name.clone(), classes };
+        match crate::question::ask(&agent.options.trace_directory, &question) {
+            Some(answer) => strings(jni, &answer.iter().map(String::as_str).collect::<Vec<_>>()),
+            None => ptr::null_mut(),
+        }
+    })
+}
+
+/// The characters of a string that Java passed.
+fn text_of(jni: *mut JNIEnv, text: jstring) -> Option<String> {
+    // SAFETY: called inside a native method with its environment; the characters are released before they can go away.
+    unsafe {
+        if text.is_null() {
+            return None;
+        }
+        let characters = ((**jni).GetStringUTFChars)(jni, text, ptr::null_mut());
+        if characters.is_null() {
+            return None;
+        }
+        let copy = CStr::from_ptr(characters).to_string_lossy().into_owned();
+        ((**jni).ReleaseStringUTFChars)(jni, text, characters);
+        Some(copy)
+    }
+}
+
 #[unsafe(export_name = "Java_java_lang_UntetherNative_isolation")]
 unsafe extern "system" fn isolation(_jni: *mut JNIEnv, _class: jclass) -> jint {
     guarded(0, || agent::get().map_or(0, |agent| agent.options.isolation.number()))
+}
+
+/// Whoever acts from now on, to all that happens outside of the heap.
+#[unsafe(export_name = "Java_java_lang_UntetherNative_acts")]
+unsafe extern "system" fn acts(_jni: *mut JNIEnv, _class: jclass, actor: jint) {
+    guarded((), || crate::external::acts(actor.max(0) as u32));
+}
+
+/// What was told is told again from now on.
+#[unsafe(export_name = "Java_java_lang_UntetherNative_newStretch")]
+unsafe extern "system" fn new_stretch(_jni: *mut JNIEnv, _class: jclass) {
+    crate::external::new_stretch();
+}
+
+/// The number of something that is used like a class; 0 where there is none left, or it is not watched.
+#[unsafe(export_name = "Java_java_lang_UntetherNative_thingNumber")]
+unsafe extern "system" fn thing_number(jni: *mut JNIEnv, _class: jclass, name: jstring) -> jint {
+    guarded(0, || {
+        let Some(agent) = agent::get().filter(|agent| agent.options.external) else { return 0 };
+        let Some(name) = text_of(jni, name) else { return 0 };
+        lock(&agent.numbers).thing(&name, &agent.trace) as jint
+    })
 }
 
 #[unsafe(export_name = "Java_java_lang_UntetherNative_yieldProcessor")]

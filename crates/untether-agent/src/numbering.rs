@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use untether_wire::Rules;
+use untether_weave::probe::MOST_CLASSES;
+use untether_wire::{FIRST_CLASS, Frame, Rules};
 
 use crate::loaders::Loaders;
+use crate::trace::Trace;
 
 /// Static tables hold this many fields; further ones are not probed, and that is reported.
 pub(crate) const MOST_STATICS: u32 = 1 << 20;
@@ -26,7 +28,40 @@ pub(crate) struct Numbers {
     pub(crate) static_names: Vec<(usize, FieldName)>,
     pub(crate) initializers: Vec<(usize, Box<[u8]>)>,
     pub(crate) loaders: Loaders,
+    /// By internal name, whoever defines them.
+    classes: HashMap<Box<[u8]>, u32>,
     pub(crate) is_full: bool,
+}
+
+impl Numbers {
+    /// The number of a class, which is told when it gets one; 0 where there is none left.
+    pub(crate) fn class(&mut self, name: &[u8], trace: &Trace) -> u32 {
+        self.number(name, trace, || String::from_utf8_lossy(name).replace('/', "."))
+    }
+
+    /// The number of something else that is used like a class, by a name that no class can have.
+    pub(crate) fn thing(&mut self, name: &str, trace: &Trace) -> u32 {
+        self.number(name.as_bytes(), trace, || name.to_owned())
+    }
+
+    fn number(&mut self, key: &[u8], trace: &Trace, name: impl FnOnce() -> String) -> u32 {
+        if let Some(&number) = self.classes.get(key) {
+            return number;
+        }
+        let number = self.classes.len() as u32 + FIRST_CLASS;
+        if number >= MOST_CLASSES {
+            self.is_full = true;
+            return 0;
+        }
+        self.classes.insert(key.into(), number);
+        trace.frame(&Frame::ClassName { number, name: name() });
+        number
+    }
+
+    /// The highest number of a class.
+    pub(crate) fn class_count(&self) -> u32 {
+        self.classes.len() as u32 + FIRST_CLASS
+    }
 }
 
 /// The numbering as seen while weaving a class of one loader.
@@ -35,6 +70,7 @@ pub(crate) struct LoaderNumbers<'n> {
     pub(crate) loader: usize,
     pub(crate) constants: *mut u8,
     pub(crate) ignore: &'n Rules,
+    pub(crate) trace: &'n Trace,
 }
 
 /// Whether accesses of this field are not to be recorded, so that no probe is needed.
@@ -92,5 +128,9 @@ impl untether_weave::Numbering for LoaderNumbers<'_> {
     fn initializer(&mut self, class: &[u8]) -> u32 {
         self.numbers.initializers.push((self.loader, class.into()));
         self.numbers.initializers.len() as u32
+    }
+
+    fn class(&mut self, name: &[u8]) -> u32 {
+        self.numbers.class(name, self.trace)
     }
 }

@@ -8,13 +8,21 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use untether_frameworks::{BUILD_TOOL_DAEMONS, BUILD_TOOL_MAINS, MAVEN_MAINS};
-use untether_wire::{AGENT_VARIABLE, MAVEN_EXTENSION, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE};
+use untether_wire::{
+    ACTOR_VARIABLE, AGENT_VARIABLE, EXTERNAL_VARIABLE, MAVEN_EXTENSION, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE,
+};
 
-use crate::lifeline;
+use crate::guard::guarded;
+use crate::{external, lifeline};
 
-const PRELOAD: &str = "LD_PRELOAD";
+pub(crate) const PRELOAD: &str = "LD_PRELOAD";
+
+/// What a program that is to be left as it was does not find in its environment.
+const OUR_VARIABLES: [&str; 6] =
+    [AGENT_VARIABLE, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE, EXTERNAL_VARIABLE, ACTOR_VARIABLE, PRELOAD];
 
 /// The optimising compiler takes longer for woven code, and most of what a test suite runs does not last long enough to pay
 /// it back: it waits for more calls. First among the options, so that whoever sets these himself is heard.
@@ -27,6 +35,13 @@ const LATER_OPTIMISATION: &[&CStr] = &[
 
 /// Options of JVMs that run nothing.
 const NOTHING_TO_RUN: &[&str] = &["-version", "--version", "-fullversion", "-XshowSettings:properties"];
+
+/// Whether this library stands before the C library's functions.
+static IS_PRELOADED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn is_preloaded() -> bool {
+    IS_PRELOADED.load(Ordering::Relaxed)
+}
 
 type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 type StartMain =
@@ -71,9 +86,15 @@ pub unsafe extern "C" fn __libc_start_main(
 /// # Safety
 /// `argv` has `argc` NUL-terminated strings; no other thread runs yet.
 unsafe fn injected(argc: c_int, argv: *mut *mut c_char) -> Option<(c_int, *mut *mut c_char)> {
+    if external::is_child() {
+        guarded((), external::begin_child);
+        restore_environment();
+        return None;
+    }
     if !is_java() {
         return None;
     }
+    IS_PRELOADED.store(true, Ordering::Relaxed);
     let agent = std::env::var_os(AGENT_VARIABLE)?;
     let options = std::env::var_os(OPTIONS_VARIABLE)?;
     // SAFETY: given by the caller.
@@ -127,9 +148,7 @@ fn restore_environment() {
         while !at.is_null() && !(*at).is_null() {
             let entry = CStr::from_ptr(*at).to_bytes();
             let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
-            let is_ours = [AGENT_VARIABLE, OPTIONS_VARIABLE, PRELOAD_BEFORE_VARIABLE, PRELOAD]
-                .iter()
-                .any(|ours| ours.as_bytes() == name);
+            let is_ours = OUR_VARIABLES.iter().any(|ours| ours.as_bytes() == name);
             if !is_ours {
                 kept.push(*at);
             }

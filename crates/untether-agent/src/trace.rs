@@ -12,6 +12,8 @@ use untether_wire::{Frame, Wire as _};
 use crate::agent::lock;
 
 pub(crate) struct Trace {
+    /// Its name in the trace directory.
+    pub(crate) name: String,
     file: Mutex<File>,
     has_failed: AtomicBool,
 }
@@ -20,10 +22,10 @@ impl Trace {
     pub(crate) fn create(directory: &Path) -> io::Result<Self> {
         let nanos =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos());
-        let path = directory.join(format!("{}-{nanos}.trace", std::process::id()));
-        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        let name = format!("{}-{nanos}.trace", std::process::id());
+        let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(directory.join(&name))?;
         file.write_all(&Frame::HEADER)?;
-        Ok(Trace { file: Mutex::new(file), has_failed: AtomicBool::new(false) })
+        Ok(Trace { name, file: Mutex::new(file), has_failed: AtomicBool::new(false) })
     }
 
     pub(crate) fn frame(&self, frame: &Frame) {

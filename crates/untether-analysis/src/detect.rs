@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use untether_frameworks::is_runner;
 use untether_model::{
-    Access, AccessMode, ActorKind, Detection, Event, Label, Labels, Resource, StackLine, Trace, Unit, UnitKind, is_jdk,
+    Access, AccessMode, ActorKind, Detection, Event, Label, Labels, Resource, StackLine, Trace, Unit, is_jdk,
 };
 
-use crate::names;
+use crate::actors::Actors;
+use crate::{external, names};
 
 /// What one JVM's trace says about its tests.
 pub fn detect(trace: &Trace) -> Detection {
@@ -35,8 +36,7 @@ struct OpenWrite {
 
 struct Analysis<'t> {
     trace: &'t Trace,
-    /// The unit of each test or class actor.
-    unit_of: HashMap<u32, u32>,
+    actors: Actors<'t>,
     units: Vec<Unit>,
     /// Units whose state each initializer took over, with the stack of their write.
     taints: HashMap<u32, BTreeMap<u32, u32>>,
@@ -63,15 +63,24 @@ const LOGGING_PREFIXES: [&str; 5] =
 const PLUMBING_PREFIXES: [&str; 6] =
     ["java.security.", "java.nio.", "java.net.URL", "jdk.internal.", "sun.", "com.sun."];
 
+/// What the JDK keeps for each thread to pass paths to the system.
+const NATIVE_BUFFERS: &str = "sun.nio.fs.NativeBuffers";
+
 /// Stacks that are really used, renumbered.
 #[derive(Default)]
-struct StackTable {
+pub(crate) struct StackTable {
     numbers: HashMap<u32, u32>,
     lines: Vec<Vec<StackLine>>,
 }
 
 impl StackTable {
-    fn number(&mut self, trace: &Trace, stack: u32) -> Option<u32> {
+    /// The number of a stack that stands in no trace.
+    pub(crate) fn add(&mut self, lines: Vec<StackLine>) -> u32 {
+        self.lines.push(lines);
+        self.lines.len() as u32 - 1
+    }
+
+    pub(crate) fn number(&mut self, trace: &Trace, stack: u32) -> Option<u32> {
         if stack == 0 {
             return None;
         }
@@ -84,25 +93,10 @@ impl StackTable {
 
 impl<'t> Analysis<'t> {
     fn new(trace: &'t Trace) -> Self {
-        let mut units = Vec::new();
-        let mut unit_of = HashMap::new();
-        for (number, actor) in trace.actors.iter().enumerate().skip(1) {
-            let kind = match actor.kind {
-                ActorKind::Test => UnitKind::Test,
-                ActorKind::Class => UnitKind::Class,
-                ActorKind::Outside | ActorKind::Initializer => continue,
-            };
-            unit_of.insert(number as u32, units.len() as u32);
-            units.push(Unit {
-                kind,
-                name: actor.name.clone(),
-                display_name: actor.detail.clone(),
-                outcome: actor.outcome.clone(),
-            });
-        }
+        let (actors, units) = Actors::of(trace);
         Analysis {
             trace,
-            unit_of,
+            actors,
             units,
             taints: HashMap::new(),
             last_writes: HashMap::new(),
@@ -129,8 +123,9 @@ impl<'t> Analysis<'t> {
         match event {
             Event::Read { actor, slot, writer, stack, pending_stack, is_empty } => {
                 self.read(position, actor, slot, (writer, pending_stack), stack);
-                if let Some(reader) = self.beneficiary(actor).filter(|_| is_empty) {
-                    self.found_empty.entry(slot).or_default().push(self.unit_of[&reader]);
+                if let Some(reader) = self.actors.beneficiary(actor).filter(|_| is_empty) {
+                    let reader = self.unit_of(reader);
+                    self.found_empty.entry(slot).or_default().push(reader);
                 }
             }
             Event::Write { actor, slot, stack, labels } => self.write(position, actor, slot, stack, labels),
@@ -138,49 +133,18 @@ impl<'t> Analysis<'t> {
         }
     }
 
-    fn kind(&self, actor: u32) -> ActorKind {
-        self.trace.actors.get(actor as usize).map_or(ActorKind::Outside, |a| a.kind)
-    }
-
-    fn parent(&self, actor: u32) -> u32 {
-        self.trace.actors.get(actor as usize).map_or(0, |a| a.parent)
+    fn unit_of(&self, actor: u32) -> u32 {
+        self.actors.unit(actor).unwrap_or_default()
     }
 
     /// The tests and fixtures whose doing a value of `actor` is, with the stacks of their writes;
     /// `stack` is that of the actor's own write.
     fn sources(&self, actor: u32, stack: u32) -> BTreeMap<u32, u32> {
-        match self.kind(actor) {
+        match self.actors.kind(actor) {
             ActorKind::Test | ActorKind::Class => BTreeMap::from([(actor, stack)]),
             ActorKind::Initializer => self.taints.get(&actor).cloned().unwrap_or_default(),
             ActorKind::Outside => BTreeMap::new(),
         }
-    }
-
-    /// The test or fixture on whose behalf `actor` acts.
-    fn beneficiary(&self, mut actor: u32) -> Option<u32> {
-        while self.kind(actor) == ActorKind::Initializer {
-            actor = self.parent(actor);
-        }
-        self.unit_of.contains_key(&actor).then_some(actor)
-    }
-
-    /// A class's fixtures and its tests do not depend on each other: they run together.
-    fn are_family(&self, one: u32, other: u32) -> bool {
-        one == other || self.is_fixture_of(one, other) || self.is_fixture_of(other, one)
-    }
-
-    fn is_fixture_of(&self, class: u32, unit: u32) -> bool {
-        if self.kind(class) != ActorKind::Class {
-            return false;
-        }
-        let mut at = self.parent(unit);
-        while at != 0 {
-            if at == class {
-                return true;
-            }
-            at = self.parent(at);
-        }
-        false
     }
 
     fn read(&mut self, position: u32, actor: u32, slot: u32, (writer, pending_stack): (u32, u32), stack: u32) {
@@ -196,20 +160,20 @@ impl<'t> Analysis<'t> {
             None => self.object_of(slot).map_or(0, |object| object.stack),
         };
         let sources = self.sources(writer, write_stack);
-        if self.kind(actor) == ActorKind::Initializer {
+        if self.actors.kind(actor) == ActorKind::Initializer {
             self.taints.entry(actor).or_default().extend(&sources);
         }
-        let Some(reader) = self.beneficiary(actor) else { return };
+        let Some(reader) = self.actors.beneficiary(actor) else { return };
         let mut labels = last.map(|last| last.labels).unwrap_or_default();
-        if self.kind(writer) == ActorKind::Initializer {
+        if self.actors.kind(writer) == ActorKind::Initializer {
             labels.insert(Label::Initializer);
         }
-        if self.kind(actor) == ActorKind::Initializer {
+        if self.actors.kind(actor) == ActorKind::Initializer {
             labels.insert(Label::Initialising);
         }
         let read = Access {
             resource: slot,
-            unit: self.unit_of[&reader],
+            unit: self.unit_of(reader),
             position,
             mode: AccessMode::Read,
             source: None,
@@ -218,10 +182,10 @@ impl<'t> Analysis<'t> {
             labels,
         };
         let foreign: Vec<(u32, u32)> =
-            sources.into_iter().filter(|&(source, _)| !self.are_family(source, reader)).collect();
+            sources.into_iter().filter(|&(source, _)| !self.actors.are_family(source, reader)).collect();
         for &(source, write_stack) in &foreign {
             let access = Access {
-                source: Some(self.unit_of[&source]),
+                source: Some(self.unit_of(source)),
                 source_stack: self.stacks.number(self.trace, write_stack),
                 ..read
             };
@@ -248,7 +212,8 @@ impl<'t> Analysis<'t> {
             let of_jdk = &classes[..innermost.unwrap_or(classes.len())];
             let last_logging = of_jdk.iter().rposition(|class| starts(class, &LOGGING_PREFIXES));
             let user = classes.iter().position(|class| !class.starts_with("java.lang.ThreadLocal"));
-            let is_plumbing = user.is_some_and(|at| at > 0 && starts(classes[at], &PLUMBING_PREFIXES));
+            let is_plumbing = classes.first() == Some(&NATIVE_BUFFERS)
+                || user.is_some_and(|at| at > 0 && starts(classes[at], &PLUMBING_PREFIXES));
             is_for_framework || is_plumbing || last_logging.is_some_and(|at| at + 1 < of_jdk.len())
         })
     }
@@ -268,7 +233,7 @@ impl<'t> Analysis<'t> {
         if self.is_framework(stack) {
             return;
         }
-        let Some(&unit) = self.unit_of.get(&actor) else { return };
+        let Some(unit) = self.actors.unit(actor) else { return };
         if labels.contains(Label::Initializer)
             && let Some(class) = self.initializer_in(stack)
         {
@@ -286,22 +251,10 @@ impl<'t> Analysis<'t> {
             labels,
         };
         if !labels.contains(Label::Repeated) {
-            let open = OpenWrite { access: self.accesses.len(), class_run: self.class_run(actor) };
+            let open = OpenWrite { access: self.accesses.len(), class_run: self.actors.class_run(actor) };
             self.open_writes.entry(slot).or_default().push(open);
         }
         self.accesses.push(access);
-    }
-
-    /// The outermost class in whose run the actor acts.
-    fn class_run(&self, mut actor: u32) -> u32 {
-        let mut found = 0;
-        while actor != 0 {
-            if self.kind(actor) == ActorKind::Class {
-                found = actor;
-            }
-            actor = self.parent(actor);
-        }
-        found
     }
 
     /// The class whose initializer made the access, by its stack.
@@ -427,6 +380,7 @@ impl<'t> Analysis<'t> {
             });
             true
         });
+        external::add(trace, &self.actors, &mut self.stacks, (&mut resources, &mut accesses));
         accesses.shrink_to_fit();
         Detection {
             launch: trace.launch.clone(),

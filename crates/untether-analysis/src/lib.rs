@@ -3,8 +3,10 @@
 //! [`detect`] turns what one JVM did into accesses of named resources; [`dependencies`] reads the
 //! dependencies off them. Neither does I/O, so both are checked against naive models.
 
+mod actors;
 mod dependencies;
 mod detect;
+mod external;
 mod names;
 pub mod refine;
 

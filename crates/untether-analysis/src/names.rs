@@ -39,7 +39,7 @@ pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
 fn name(field: &str, element: &str, place: &str) -> String {
     let key = element.strip_prefix("[\"").and_then(|rest| rest.strip_suffix("\"]"));
     match (field, key) {
-        (PROPERTIES, Some(key)) => return format!("property {key}"),
+        (PROPERTIES, Some(key)) => return format!("property:{key}"),
         (PROPERTIES, None) => return "system properties".to_owned(),
         _ => {}
     }
@@ -74,6 +74,6 @@ mod tests {
         assert_eq!(name("com.example.Chain.FILTERS", "", "elementData"), "Chain.FILTERS");
         assert_eq!(name("com.example.Chain.FILTERS", "", "size"), "Chain.FILTERS.size()");
         assert_eq!(name("com.example.App$Cart.size", "", "size"), "App$Cart.size");
-        assert_eq!(name("java.lang.System.props", "[\"my.mode\"]", "[3]"), "property my.mode");
+        assert_eq!(name("java.lang.System.props", "[\"my.mode\"]", "[3]"), "property:my.mode");
     }
 }

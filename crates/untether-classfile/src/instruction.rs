@@ -111,6 +111,14 @@ impl Instruction<'_> {
         }
     }
 
+    /// What `ldc` or `ldc_w` loads, as an index into the constant pool.
+    pub fn constant(&self) -> u16 {
+        match self.bytes {
+            [opcode::LDC, index, ..] => u16::from(*index),
+            _ => self.index(),
+        }
+    }
+
     /// The local variable of `aload`, in its short, normal and wide forms.
     pub fn loaded_reference(&self) -> Option<u16> {
         self.local(opcode::ALOAD, opcode::ALOAD_0, opcode::ALOAD_3)

@@ -6,6 +6,7 @@
 
 mod class;
 mod code;
+mod content;
 mod edit;
 mod error;
 mod instruction;
@@ -15,6 +16,7 @@ mod stackmap;
 
 pub use class::{Attribute, ClassFile, Member};
 pub use code::{Code, ExceptionEntry};
+pub use content::Content;
 pub use edit::CodeEditor;
 pub use error::{Error, Result};
 pub use instruction::{Instruction, Instructions, opcode};

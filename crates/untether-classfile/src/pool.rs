@@ -39,6 +39,15 @@ pub enum Entry<'a> {
     Other,
 }
 
+/// One entry as it stands: its bytes where they are its own, and what it points at.
+pub(crate) struct Constant<'a> {
+    pub(crate) tag: u8,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) parts: [Option<u16>; 2],
+    /// The entry of `BootstrapMethods` that makes it.
+    pub(crate) bootstrap: Option<u16>,
+}
+
 /// The pool of one class: its original bytes and what was appended.
 #[derive(Debug, Clone)]
 pub struct ConstantPool<'a> {
@@ -99,6 +108,27 @@ impl<'a> ConstantPool<'a> {
             LONG | DOUBLE => Entry::Wide,
             _ => Entry::Other,
         })
+    }
+
+    pub(crate) fn constant(&self, index: u16) -> Result<Constant<'a>> {
+        let (tag, mut reader) = self.raw(index)?;
+        let mut constant = Constant { tag, bytes: &[], parts: [None, None], bootstrap: None };
+        match tag {
+            UTF8 => constant.bytes = self.utf8(index)?,
+            INTEGER | FLOAT => constant.bytes = reader.take(4)?,
+            LONG | DOUBLE => constant.bytes = reader.take(8)?,
+            CLASS | STRING | METHOD_TYPE | MODULE | PACKAGE => constant.parts[0] = Some(reader.u2()?),
+            METHOD_HANDLE => {
+                constant.bytes = reader.take(1)?;
+                constant.parts[0] = Some(reader.u2()?);
+            }
+            DYNAMIC | INVOKE_DYNAMIC => {
+                constant.bootstrap = Some(reader.u2()?);
+                constant.parts[0] = Some(reader.u2()?);
+            }
+            _ => constant.parts = [Some(reader.u2()?), Some(reader.u2()?)],
+        }
+        Ok(constant)
     }
 
     pub fn utf8(&self, index: u16) -> Result<&'a [u8]> {
@@ -175,11 +205,19 @@ impl<'a> ConstantPool<'a> {
     }
 
     pub fn add_method_ref(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<u16> {
+        self.add_ref(METHOD_REF, owner, name, descriptor)
+    }
+
+    pub fn add_field_ref(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<u16> {
+        self.add_ref(FIELD_REF, owner, name, descriptor)
+    }
+
+    fn add_ref(&mut self, tag: u8, owner: &[u8], name: &[u8], descriptor: &[u8]) -> Result<u16> {
         let owner = self.add_class(owner)?;
         let name = self.add_utf8(name)?;
         let descriptor = self.add_utf8(descriptor)?;
         let name_and_type = self.add_pointing(NAME_AND_TYPE, &[name, descriptor])?;
-        self.add_pointing(METHOD_REF, &[owner, name_and_type])
+        self.add_pointing(tag, &[owner, name_and_type])
     }
 
     fn add_pointing(&mut self, tag: u8, indices: &[u16]) -> Result<u16> {

@@ -6,7 +6,7 @@ mod support;
 
 use support::mutation::endure;
 use support::{codes, newest_jdk};
-use untether_classfile::{ClassFile, Code, CodeEditor, ConstantPool};
+use untether_classfile::{ClassFile, Code, CodeEditor, ConstantPool, Content};
 
 const NOP: u8 = 0x00;
 const ATHROW: u8 = 0xbf;
@@ -14,6 +14,7 @@ const ATHROW: u8 = 0xbf;
 /// What must hold of any bytes at all.
 fn exercise(bytes: &[u8]) {
     let Ok(class) = ClassFile::parse(bytes) else { return };
+    let _ = Content::of(&class);
     assert!(class.to_bytes() == bytes, "a class that can be read is written as it was");
     let _ = (class.name(), class.super_name());
     for index in (0..1_000).chain([u16::MAX]) {

@@ -5,7 +5,7 @@
 mod support;
 
 use support::{Class, codes, jdks};
-use untether_classfile::{ClassFile, Code, CodeEditor};
+use untether_classfile::{ClassFile, Code, CodeEditor, Content};
 
 /// All of a JDK's modules together have more classes than this.
 const MANY: usize = 20_000;
@@ -34,6 +34,14 @@ fn a_class_is_written_as_it_was_read() {
     check(|class| {
         let parsed = ClassFile::parse(&class.bytes).map_err(|error| error.to_string())?;
         same("class", &parsed.to_bytes(), &class.bytes)
+    });
+}
+
+#[test]
+fn every_class_has_a_content() {
+    check(|class| {
+        let parsed = ClassFile::parse(&class.bytes).map_err(|error| error.to_string())?;
+        Content::of(&parsed).map(|_| ()).map_err(|error| error.to_string())
     });
 }
 

@@ -36,6 +36,8 @@ pub enum EngineError {
     /// What was found until then was stored.
     #[error("{0}")]
     Stopped(String),
+    #[error("it is not known what any test uses: run 'untether run -- mvn test' first (with your own command)")]
+    NothingRecorded,
     #[error("there is no refinement yet; run 'untether refine' first")]
     NoRefinement,
     #[error("the last refinement found nothing that could be replayed")]

@@ -13,6 +13,7 @@ mod refine;
 mod replay;
 mod run;
 mod scratch;
+mod select;
 
 pub use detect::{ClassPathTests, DetectRequest, Detected, Ending, Tests, Unseen, detect};
 pub use doctor::examine;
@@ -21,5 +22,6 @@ pub use latest::latest_refinement;
 pub use refine::{RefineEvent, RefineRequest, Refined, refine};
 pub use replay::{ReplayRequest, replay};
 pub use run::{Isolation, Ran, RunEvent, RunRequest, run};
+pub use select::{SelectEvent, SelectRequest, SelectiveRunRequest, SelectivelyRan, folder_of, run_selectively, select};
 pub use untether_analysis::refine::{Phase, Strategy};
 pub use untether_runner::{Output, Progress, WatchEvent};

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use untether_analysis::dependencies;
 use untether_model::{
-    Actor, ActorKind, ClassOutcome, DependencyKind, IsolatedRun, IsolationCheck, IsolationDifference, Launch,
-    NotRestored, OutcomeStatus, Schedule, Status, TestOutcome, Trace, Unit, UnitKind, Verdict, class_of, method_of,
-    outermost,
+    ActorKind, ClassOutcome, DependencyKind, IsolatedRun, IsolationCheck, IsolationDifference, Launch, NotRestored,
+    OutcomeStatus, Schedule, Status, TestOutcome, Trace, Unit, UnitKind, Verdict, class_run_of, method_of, outermost,
 };
 use untether_project::Config;
 use untether_runner::{
@@ -126,22 +125,8 @@ fn run_in_build(
     Ok((Ran { run, ending: Some(ending), signal: None }, groups))
 }
 
-/// The class whose run the test, or class, is part of: another class may make it.
-fn class_run_of<'t>(trace: &'t Trace, actor: &'t Actor) -> &'t str {
-    let mut at = actor;
-    let mut class = outermost(class_of(&actor.name));
-    while at.kind != ActorKind::Outside {
-        if at.kind == ActorKind::Class {
-            class = &at.name;
-        }
-        let Some(parent) = trace.actors.get(at.parent as usize) else { break };
-        at = parent;
-    }
-    class
-}
-
 /// What the tests of a watched JVM came to, by class.
-fn outcomes_of(trace: &Trace, jvm: usize) -> Vec<ClassOutcome> {
+pub(crate) fn outcomes_of(trace: &Trace, jvm: usize) -> Vec<ClassOutcome> {
     let mut classes: Vec<ClassOutcome> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for actor in &trace.actors {
@@ -381,6 +366,8 @@ fn mark_varying(differences: &mut [IsolationDifference], again: Option<&ClassOut
 
 #[cfg(test)]
 mod tests {
+    use untether_model::class_of;
+
     use super::*;
 
     fn class(tests: &[(&str, Status)]) -> ClassOutcome {

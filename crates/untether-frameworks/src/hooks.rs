@@ -16,6 +16,10 @@ pub enum Moment {
     Result,
     /// The first argument, a scheduler, is replaced by what the runtime says.
     Scheduler,
+    /// The first argument, the test classes that are to run, is replaced by those that the runtime leaves.
+    Given,
+    /// What is about to be returned, the test classes that are to run, is replaced by those that the runtime leaves.
+    Handed,
 }
 
 /// What the runtime is told.
@@ -44,6 +48,9 @@ pub enum Event {
     JupiterInstanceMade,
     SpockSharedInstance,
     TestNgStarted,
+    /// Its runner is made, which may run code of the class.
+    Junit4RunnerWanted,
+    Junit4RunnerMade,
     ThreadStarted,
     ThreadEnding,
     ThreadEnded,
@@ -53,6 +60,13 @@ impl Event {
     /// As woven code hands it over.
     pub const fn number(self) -> u8 {
         self as u8
+    }
+}
+
+impl Moment {
+    /// Whether nothing is missed where the framework has no such method.
+    pub fn is_optional(self) -> bool {
+        matches!(self, Moment::Given | Moment::Handed)
     }
 }
 
@@ -80,6 +94,7 @@ const NODE: &str = "org/junit/platform/engine/support/hierarchical/NodeTestTask"
 const ADAPTER: &str = "org/junit/platform/launcher/core/ExecutionListenerAdapter";
 const PARENT_RUNNER: &str = "org/junit/runners/ParentRunner";
 const JUNIT3_RUNNER: &str = "org/junit/internal/runners/JUnit38ClassRunner";
+const RUNNER_BUILDER: &str = "org/junit/runners/model/RunnerBuilder";
 const NOTIFIER: &str = "org/junit/runner/notification/RunNotifier";
 const RESULT: &str = "junit/framework/TestResult";
 const DESCRIPTION: &str = "(Lorg/junit/runner/Description;)V";
@@ -156,6 +171,31 @@ pub const HOOKS: &[Hook] = &[
         "(Lspock/lang/Specification;)Lorg/spockframework/runtime/SpockExecutionContext;",
         Moment::Entry,
         Event::SpockSharedInstance,
+    ),
+    hook(
+        RUNNER_BUILDER,
+        "safeRunnerForClass",
+        "(Ljava/lang/Class;)Lorg/junit/runner/Runner;",
+        Moment::Entry,
+        Event::Junit4RunnerWanted,
+    ),
+    hook(
+        RUNNER_BUILDER,
+        "safeRunnerForClass",
+        "(Ljava/lang/Class;)Lorg/junit/runner/Runner;",
+        Moment::Leave,
+        Event::Junit4RunnerMade,
+    ),
+    // Surefire's providers, whatever the framework, run what these hold. The package changed with version 3.
+    hook("org/apache/maven/surefire/api/util/TestsToRun", "<init>", "(Ljava/util/Set;)V", Moment::Given, Event::Asked),
+    hook("org/apache/maven/surefire/util/TestsToRun", "<init>", "(Ljava/util/Set;)V", Moment::Given, Event::Asked),
+    // Where the build tool deals classes out to several JVMs.
+    hook(
+        "org/apache/maven/surefire/booter/LazyTestsToRun",
+        "iterator",
+        "()Ljava/util/Iterator;",
+        Moment::Handed,
+        Event::Asked,
     ),
     hook("org/testng/TestNG", "run", "()V", Moment::Entry, Event::TestNgStarted),
     hook("java/lang/Thread", "start", "()V", Moment::Entry, Event::ThreadStarted),

@@ -18,6 +18,10 @@ impl ContentHash {
         hasher.bytes(bytes);
         hasher.finish()
     }
+
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
 }
 
 impl fmt::Display for ContentHash {

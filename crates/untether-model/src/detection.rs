@@ -50,11 +50,18 @@ pub enum ResourceKind {
     Endpoint,
 }
 
+impl ResourceKind {
+    /// Whether it is none of the JVM's memory, which can be put back.
+    pub fn is_outside_of_heap(self) -> bool {
+        matches!(self, ResourceKind::File | ResourceKind::Directory | ResourceKind::Endpoint)
+    }
+}
+
 /// What tests meet in, as a person calls it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resource {
     pub kind: ResourceKind,
-    /// Its own class and field, with the element of a collection: `Registry.MAP["key"]`, `Cart.count`, `property my.mode`.
+    /// Its own class and field, with the element of a collection: `Registry.MAP["key"]`, `Cart.count`, `property:my.mode`.
     pub name: String,
     /// The field with its full name: `com.example.Registry.MAP`.
     pub field: String,

@@ -25,6 +25,9 @@ pub struct Launch {
     /// The JUnit Platform's unique ids of tests that have no class and method.
     #[serde(default)]
     pub selectors: Vec<(String, String)>,
+    /// How the build tool was told to choose among the tests of a class, as far as that is known.
+    #[serde(default)]
+    pub filters: Vec<(String, String)>,
     /// Files that were made in the build's output folder while it ran.
     #[serde(default)]
     pub left_files: Vec<String>,

@@ -3,11 +3,13 @@
 
 mod content;
 mod detection;
+mod external;
 mod isolation;
 mod launch;
 mod names;
 mod record;
 mod refinement;
+mod selection;
 mod trace;
 mod verdict;
 
@@ -16,6 +18,7 @@ pub use detection::{
     Access, AccessMode, Dependency, DependencyKind, Detection, Label, Labels, Note, Refusal, Resource, ResourceKind,
     Unit, UnitKind,
 };
+pub use external::{Condition, Deed, External, ExternalEvent, Thing, Unobserved};
 pub use isolation::{ClassOutcome, IsolatedRun, IsolationCheck, IsolationDifference, TestOutcome};
 pub use launch::{Launch, Withheld, WithheldKind};
 pub use names::{class_of, is_jdk, is_within, method_of, outermost, simple_name};
@@ -24,7 +27,12 @@ pub use refinement::{
     Cause, Certainty, Channel, Contrast, Cost, Coverage, Finding, Observation, PutBack, Replay, Role, Schedule, Share,
     Trial, Tried, Verdict, World,
 };
+pub use selection::{
+    ClassDependency, ClassFacts, ClassState, CodeCache, KnownFile, KnownJar, Reason, ReasonKind, RecordStatus,
+    Selected, Selection, Skipped, Stamp, TestClass, UseRecord,
+};
 pub use trace::{
-    Actor, ActorKind, Event, HeapObject, Index, Method, NotRestored, Outcome, OutcomeStatus, Slot, StackLine, Trace,
+    Actor, ActorKind, Event, HeapObject, Index, LoadedClass, Method, NotRestored, Outcome, OutcomeStatus, Slot,
+    StackLine, Trace, Uses, class_run_of,
 };
 pub use verdict::Status;

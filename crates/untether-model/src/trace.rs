@@ -1,9 +1,13 @@
 //! What one watched JVM did, in the order in which it did it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{Labels, Note, Refusal};
+use crate::external::External;
 use crate::launch::Launch;
+use crate::names::{class_of, outermost};
 
 /// Indices into the vectors of a [`Trace`]; 0 is 'nobody' or 'none', so the vectors start with a blank.
 pub type Index = u32;
@@ -88,7 +92,7 @@ pub struct Method {
 }
 
 /// One line of a stack, innermost first.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StackLine {
     pub class: String,
     pub method: String,
@@ -98,6 +102,10 @@ pub struct StackLine {
 
 impl std::fmt::Display for StackLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.method.is_empty() {
+            // Another program.
+            return write!(f, "{}", self.class);
+        }
         write!(f, "{}.{}", self.class, self.method)?;
         match (self.file.as_str(), self.line) {
             ("", _) => write!(f, "(Unknown Source)"),
@@ -112,6 +120,34 @@ impl std::fmt::Display for StackLine {
 pub struct NotRestored {
     pub class: String,
     pub reason: String,
+}
+
+/// Which classes were used, where a run was watched for that. Classes are numbered; 0 is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// By number, as in `Class.getName`.
+    pub classes: Vec<String>,
+    pub loaded: Vec<LoadedClass>,
+    pub by_actor: BTreeMap<Index, BTreeSet<Index>>,
+    /// Looked at by reflection, while no test class was running.
+    pub looked_at: BTreeSet<Index>,
+    /// What the initializer of a class used.
+    pub by_initializer: BTreeMap<Index, BTreeSet<Index>>,
+    /// The names of classes that an actor looked for and that are not there.
+    pub absent: BTreeMap<Index, BTreeSet<String>>,
+    /// Actors that looked at lines of stack traces.
+    pub lines_seen: BTreeSet<Index>,
+    /// The same of the initializers of classes.
+    pub absent_by_initializer: BTreeMap<Index, BTreeSet<String>>,
+    pub lines_seen_by_initializer: BTreeSet<Index>,
+}
+
+/// The bytes that a class was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedClass {
+    pub class: Index,
+    pub hash: u128,
+    pub supertypes: Vec<String>,
 }
 
 /// The record of one JVM.
@@ -129,6 +165,8 @@ pub struct Trace {
     pub refusals: Vec<Refusal>,
     /// Where tests were isolated: classes whose changes were not all put back, and why.
     pub not_restored: Vec<NotRestored>,
+    pub uses: Uses,
+    pub external: External,
     /// Whether the JVM ended in an orderly way.
     pub is_complete: bool,
 }
@@ -154,4 +192,18 @@ impl Trace {
     pub fn tests(&self) -> impl Iterator<Item = &Actor> {
         self.actors.iter().filter(|actor| actor.kind == ActorKind::Test)
     }
+}
+
+/// The class whose run the test, or class, is part of: another class may make it.
+pub fn class_run_of<'t>(trace: &'t Trace, actor: &'t Actor) -> &'t str {
+    let mut at = actor;
+    let mut class = outermost(class_of(&actor.name));
+    while at.kind != ActorKind::Outside {
+        if at.kind == ActorKind::Class {
+            class = &at.name;
+        }
+        let Some(parent) = trace.actors.get(at.parent as usize) else { break };
+        at = parent;
+    }
+    class
 }

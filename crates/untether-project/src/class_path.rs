@@ -66,6 +66,11 @@ pub fn find_test_classes(
     Ok(found.into_iter().collect())
 }
 
+/// Whether a class of that name would be taken for a test class by default.
+pub fn is_test_name(name: &str) -> bool {
+    !name.contains('$') && DEFAULT_PATTERNS.iter().any(|pattern| matches(pattern, name))
+}
+
 /// The names of all classes in folders of the class path: the project's own, where a build tool made it. What cannot
 /// be read has none.
 pub fn classes_in_folders(class_path: &[String]) -> HashSet<String> {

@@ -31,14 +31,26 @@ pub struct Config {
     pub registries: Rules,
     /// Names of environment variables, properties and options whose values are not kept.
     pub secrets: Rules,
+    /// Paths and addresses that are left out.
+    pub ignored_external: Rules,
+    /// Whether what happens outside of the heap is watched.
+    pub watches_external: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
     detect: Detect,
+    external: External,
     undo: Undo,
     store: Store,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct External {
+    ignore: Vec<String>,
+    watch: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -82,6 +94,8 @@ impl Config {
             immutable: join(defaults.detect.immutable, own.detect.immutable),
             registries: join(defaults.undo.registries, own.undo.registries),
             secrets: join(defaults.store.secrets, own.store.secrets),
+            ignored_external: join(defaults.external.ignore, own.external.ignore),
+            watches_external: own.external.watch.unwrap_or(true),
         })
     }
 }
@@ -89,9 +103,10 @@ impl Config {
 fn parse(text: &str, path: &Path) -> Result<File, ConfigError> {
     let invalid = |message: String| ConfigError::Invalid { path: path.to_path_buf(), message };
     let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
-    let File { detect, undo, store } = &file;
-    let bad = [&detect.ignore, &detect.opaque, &detect.immutable, &undo.ignore, &undo.registries, &store.secrets]
-        .into_iter()
+    let File { detect, external, undo, store } = &file;
+    let lists = [&detect.ignore, &detect.opaque, &detect.immutable, &external.ignore];
+    let lists = lists.into_iter().chain([&undo.ignore, &undo.registries, &store.secrets]);
+    let bad = lists
         .flatten()
         .find(|pattern| pattern.contains(['\n', '\r']))
         .map(|pattern| pattern.escape_debug().to_string());

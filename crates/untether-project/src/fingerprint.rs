@@ -54,7 +54,7 @@ impl Fingerprints {
                 } else if let Ok(bytes) = fs::read(&path) {
                     match ClassFile::parse(&bytes).ok().and_then(|class| Some((name(class.name().ok()?), class))) {
                         Some((own, class)) => {
-                            let uses = class.pool.class_names().map(name).chain(described(&class)).collect();
+                            let uses = class_names(&class);
                             self.classes.entry(own).or_insert(Node { hash: ContentHash::of(&bytes), uses });
                         }
                         None => add(rest, path.strip_prefix(root).ok(), &bytes),
@@ -93,6 +93,11 @@ impl Fingerprints {
 fn add(rest: &mut ContentHasher, name: Option<&Path>, content: &[u8]) {
     rest.bytes(name.unwrap_or(Path::new("")).as_os_str().as_encoded_bytes());
     rest.hash(ContentHash::of(content));
+}
+
+/// The classes that a class names, in internal form.
+pub(crate) fn class_names(class: &ClassFile<'_>) -> Vec<String> {
+    class.pool.class_names().map(name).chain(described(class)).collect()
 }
 
 /// Classes in descriptors: of fields, of methods, and of annotations, which appear nowhere else.

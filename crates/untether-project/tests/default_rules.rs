@@ -16,6 +16,7 @@ use untether_wire::glob_matches;
 /// What some JDKs have, from 17 on, and others do not.
 const NOT_IN_ALL: &[&str] = &[
     "java.lang.Compiler.*",
+    "java.lang.ProcessBuilder.LOGGER",
     "java.lang.System.security",
     "java.lang.System.allowSecurityManager",
     "java.lang.ThreadBuilders.*",

@@ -25,7 +25,7 @@ pub(crate) fn cause(finding: &Finding) -> String {
 pub(crate) fn called(finding: &Finding, field: &str) -> String {
     let mut names = finding.resources.iter().filter(|channel| channel.field == field).map(|channel| &channel.name);
     match names.next() {
-        Some(name) if name.starts_with("property ") && names.all(|other| other == name) => name.clone(),
+        Some(name) if name.starts_with("property:") && names.all(|other| other == name) => name.clone(),
         _ => field.to_owned(),
     }
 }

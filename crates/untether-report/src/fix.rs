@@ -1,6 +1,6 @@
 //! What could be done about a finding.
 
-use untether_model::{Certainty, Channel, Finding, Role, StackLine};
+use untether_model::{Certainty, Channel, Finding, ResourceKind, Role, StackLine};
 
 use crate::findings::called;
 
@@ -59,8 +59,28 @@ pub(crate) fn fix_of(finding: &Finding, is_for_one: bool) -> String {
     }
 }
 
-/// State of the JDK for which there are ready-made extensions.
+/// What helps against a dependency through something outside of the heap.
+fn outside_fix(channel: &Channel) -> Option<&'static str> {
+    match channel.kind {
+        ResourceKind::File | ResourceKind::Directory => {
+            Some("give each test a folder of its own: JUnit 5's @TempDir, or JUnit 4's TemporaryFolder")
+        }
+        ResourceKind::Endpoint if channel.name.starts_with("unix:") => {
+            Some("give each test a socket below a folder of its own")
+        }
+        ResourceKind::Endpoint => {
+            Some("bind port 0, ask the socket which port it got, and close it when the test ends")
+        }
+        ResourceKind::Heap | ResourceKind::Property | ResourceKind::Environment => None,
+    }
+}
+
+/// State for which there are ready-made extensions.
 fn known_fix(channel: &Channel) -> Option<String> {
+    if let Some(by) = outside_fix(channel) {
+        let written = place("written at", &channel.written_at).map(|place| format!(" ({} is {place})", channel.name));
+        return Some(format!("{by}{}", written.unwrap_or_default()));
+    }
     let by = match channel.field.as_str() {
         "java.lang.System.props" => {
             "restore system properties: JUnit Pioneer's @RestoreSystemProperties, or System Rules' RestoreSystemProperties"

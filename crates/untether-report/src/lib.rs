@@ -17,6 +17,7 @@ mod refinement;
 mod refinement_summary;
 mod replay;
 mod run;
+mod selection;
 mod stack;
 pub mod style;
 mod summary;
@@ -36,6 +37,10 @@ pub use refinement::{FindingView, finding_views, write_findings, write_refinemen
 pub use refinement_summary::RefinementSummary;
 pub use replay::{write_replay, write_replay_json};
 pub use run::{Party, Run};
+pub use selection::{
+    reason_text, selection_sentence, write_contradictions, write_selected, write_selection, write_selection_json,
+    write_skipped,
+};
 pub use summary::Summary;
 pub use table::{TableOptions, write_table};
 pub use text::count;

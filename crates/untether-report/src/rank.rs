@@ -64,7 +64,9 @@ impl<'d> Ranker<'d> {
         let (write, read) = (self.origin(dependency.write_stack), self.origin(dependency.read_stack));
         // What a library sets while own code calls it, and what only libraries read, is the library's.
         let is_meant = write == Origin::Own || (write == Origin::Called && read == Origin::Own);
-        let is_setting = is_program_setting(&resource.field) && is_meant;
+        // Files and addresses are there for programs to use; what only libraries do with them is theirs.
+        let is_used = resource.kind.is_outside_of_heap() && (write != Origin::Foreign || read != Origin::Foreign);
+        let is_setting = is_program_setting(&resource.field) && is_meant || is_used;
         let standing = match (is_own_field(self.detection, &resource.field), is_benign(dependency.labels)) {
             (true, false) => Standing::Own,
             (true, true) => Standing::OwnHinted,
@@ -86,6 +88,10 @@ impl<'d> Ranker<'d> {
         let detection = self.detection;
         *self.stacks.entry(number).or_insert_with(|| {
             let lines = detection.stack(stack);
+            if lines.first().is_some_and(|line| line.method.is_empty()) {
+                // A program that a test has started.
+                return Origin::Own;
+            }
             let nearest = lines.iter().find(|line| !is_jdk(&line.class));
             if nearest.is_some_and(|line| is_own_line(detection, line)) {
                 return Origin::Own;
@@ -109,7 +115,7 @@ const PROPERTIES: &str = "java.lang.System.props";
 
 /// One system property.
 pub(crate) fn is_property(resource: &Resource) -> bool {
-    resource.kind == ResourceKind::Property && resource.name.starts_with("property ")
+    resource.kind == ResourceKind::Property && resource.name.starts_with("property:")
 }
 
 /// The table of all system properties, not one of them.

@@ -92,7 +92,7 @@ fn shop(directory: &str) -> Detection {
             resource("Rates.RATES[\"EUR\"]", "shop.Rates.RATES", "Rates.RATES.table[5]", "shop.Rates.RATES"),
             resource("Cart.count", "shop.Cart.count", bean, "lib.Contexts.cache"),
             resource(
-                "property shop.mode",
+                "property:shop.mode",
                 "java.lang.System.props",
                 "System.props.map.table[1]",
                 "java.lang.System.props",

@@ -56,6 +56,9 @@ const OWN_PREFIXES: &[&str] = &[
 /// Options that make sense for one JVM only: debuggers and remote management wait at a port.
 const SINGULAR: &[&str] = &["-agentlib:jdwp", "-Xrunjdwp", "-Xdebug", "-Dcom.sun.management.jmxremote"];
 
+/// Variables of the environment that JVMs look at.
+const MATTERING: &[&str] = &["TZ", "LANG", "LC_ALL", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+
 /// The property with the folder for temporary files, and its value where nobody has set another.
 const TEMPORARY: &str = "java.io.tmpdir";
 const COMMON_FOLDER: &str = "/tmp";
@@ -105,10 +108,7 @@ impl WorkerContext {
             let name = option.strip_prefix("-D").and_then(|rest| rest.split_once('=')).map(|(name, _)| name);
             name.is_some_and(|name| withheld(launch, WithheldKind::Property).any(|withheld| withheld.name == name))
         };
-        options.retain(|option| {
-            let is_coverage = option.starts_with("-javaagent:") && option.contains("jacoco");
-            !is_coverage && !is_withheld(option) && !SINGULAR.iter().any(|prefix| option.starts_with(prefix))
-        });
+        options.retain(|option| !is_withheld(option) && !is_of_one_run(option));
         let has_assertions =
             launch.properties.iter().any(|(name, value)| name == "untether.assertions" && value == "true");
         let is_asserting = |option: &String| option.starts_with("-ea") || option.starts_with("-enableassertions");
@@ -119,10 +119,7 @@ impl WorkerContext {
         let has_common_folder =
             launch.properties.iter().any(|(name, value)| name == TEMPORARY && value == COMMON_FOLDER);
         for (name, value) in &launch.properties {
-            let is_own = OWN_PROPERTIES.contains(&name.as_str())
-                || OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-                || (name == TEMPORARY && has_common_folder)
-                || value.is_empty();
+            let is_own = is_own_property(name) || (name == TEMPORARY && has_common_folder) || value.is_empty();
             let is_given = options
                 .iter()
                 .any(|option| option.starts_with(&format!("-D{name}=")) || *option == format!("-D{name}"));
@@ -182,7 +179,6 @@ impl WorkerContext {
 
     /// What decides, besides classes, what a test comes to: the JVM's options, and what it takes from the environment.
     pub fn settings(&self) -> Vec<&str> {
-        const MATTERING: &[&str] = &["TZ", "LANG", "LC_ALL", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
         let environment = self.environment.iter().filter(|(name, _)| MATTERING.contains(&name.as_str()));
         self.options
             .iter()
@@ -256,6 +252,96 @@ impl WorkerContext {
             environment: Some(self.environment.clone()),
         })
     }
+}
+
+/// Properties that the JVM and its libraries ask for by ways that are not watched: of the others it is known who asks.
+const OF_JDK: &[&str] = &[
+    "java.",
+    "javax.",
+    "jdk.",
+    "sun.",
+    "com.sun.",
+    "user.",
+    "file.",
+    "http.",
+    "https.",
+    "ftp.",
+    "socksProxy",
+    "networkaddress.",
+    "awt.",
+    "swing.",
+    "stdout.",
+    "stderr.",
+    "native.",
+];
+
+fn is_of_jdk(name: &str) -> bool {
+    OF_JDK.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether it says nothing of a test that it asks for this property.
+pub fn is_jvm_property(name: &str) -> bool {
+    is_own_property(name) || name == TEMPORARY || name == "basedir" || name == "untether.assertions"
+}
+
+/// Whether every JVM has such a property, or the build tool's launcher has.
+fn is_own_property(name: &str) -> bool {
+    OWN_PROPERTIES.contains(&name) || OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Options that change nothing for tests: coverage, debuggers.
+fn is_of_one_run(option: &str) -> bool {
+    let is_coverage = option.starts_with("-javaagent:") && option.contains("jacoco");
+    is_coverage || SINGULAR.iter().any(|prefix| option.starts_with(prefix))
+}
+
+/// Named settings of a JVM, besides its classes, that may decide what a test comes to. Those that are withheld are not told.
+pub fn launch_settings(launch: &Launch) -> Vec<(String, String)> {
+    let mut settings = vec![("Java".to_owned(), launch.java_version.clone())];
+    let options = options(&launch.arguments);
+    // A property counts for those who ask for it.
+    let is_asked_for = |option: &String| {
+        option.strip_prefix("-D").is_some_and(|rest| !is_of_jdk(rest.split('=').next().unwrap_or_default()))
+    };
+    for option in options.iter().filter(|option| !is_of_one_run(option) && !is_asked_for(option)) {
+        settings.push(("option".to_owned(), option.clone()));
+    }
+    let is_given = |name: &str| options.iter().any(|option| option.starts_with(&format!("-D{name}=")));
+    for (name, value) in &launch.properties {
+        let is_assertions = name == "untether.assertions";
+        if (is_of_jdk(name) || is_assertions) && !is_own_property(name) && name != TEMPORARY && !is_given(name) {
+            settings.push((format!("property {name}"), value.clone()));
+        }
+    }
+    for (name, value) in launch.environment.iter().filter(|(name, _)| MATTERING.contains(&name.as_str())) {
+        settings.push((format!("variable {name}"), value.clone()));
+    }
+    for (name, value) in &launch.filters {
+        settings.push((format!("filter {name}"), value.clone()));
+    }
+    settings.sort();
+    settings
+}
+
+/// How Surefire was told to choose among tests, which it writes into a file for the JVM that it starts. The file is there as
+/// long as the JVM runs.
+pub fn filters_of(launch: &Launch) -> Vec<(String, String)> {
+    const TELLING: &[&str] = &["groups", "engines", "properties", "requestedtest"];
+    let directory = Path::new(&launch.directory);
+    let mut folders = launch.arguments.iter().map(|argument| directory.join(argument)).filter(|path| path.is_dir());
+    let Some(folder) = folders.next_back() else { return Vec::new() };
+    let mut found = Vec::new();
+    for name in launch.arguments.iter().filter(|argument| argument.ends_with("tmp") && !argument.contains('/')) {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
+            let key_in_small = key.to_lowercase();
+            if !value.is_empty() && TELLING.iter().any(|part| key_in_small.contains(part)) {
+                found.push((key.to_owned(), value.to_owned()));
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 fn withheld(launch: &Launch, kind: WithheldKind) -> impl Iterator<Item = &Withheld> {

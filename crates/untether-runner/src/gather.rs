@@ -8,13 +8,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use untether_model::{
-    Actor, ActorKind, Event, HeapObject, Label, Launch, Method, NotRestored, Note, Outcome, OutcomeStatus, Refusal,
-    Slot, Trace, Withheld, WithheldKind,
+    Actor, ActorKind, Event, HeapObject, Label, Launch, LoadedClass, Method, NotRestored, Note, Outcome, OutcomeStatus,
+    Refusal, Slot, Trace, Uses, Withheld, WithheldKind,
 };
+use untether_project::Config;
 use untether_wire::{self as wire, Frame, Reader};
 
 use crate::error::RunnerError;
-use crate::left::made_between;
+use crate::external;
+use crate::left::{made_between, made_by_tests};
 
 /// Where a run stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,19 +81,33 @@ impl Gathered {
         Ok(&self.progress)
     }
 
+    /// How the JVM was started that writes the trace of that name, as far as it has told.
+    pub(crate) fn launch(&self, trace: &str) -> Option<&Launch> {
+        let is_meant = |(path, _): &(&PathBuf, &Source)| path.file_name().is_some_and(|name| name == trace);
+        self.files.iter().find(is_meant).map(|(_, source)| &source.trace.launch)
+    }
+
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
     /// The traces of JVMs that ran tests, in the order in which the JVMs started.
-    pub fn into_traces(self) -> Vec<Trace> {
+    pub fn into_traces(self, config: &Config) -> Vec<Trace> {
         let mut files: Vec<_> = self.files.into_iter().collect();
         // Names are PID-NANOS: the start time orders.
         files.sort_by_key(|(path, _)| {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             stem.split('-').nth(1).and_then(|nanos| nanos.parse::<u128>().ok())
         });
-        files.into_iter().map(|(_, source)| source.with_left_files().finish()).collect()
+        let finished = |(path, source): (PathBuf, Source)| {
+            let mut trace = source.with_left_files().finish();
+            external::read(&path, config, &mut trace);
+            let mut left = made_by_tests(&trace);
+            left.extend(std::mem::take(&mut trace.launch.left_files));
+            trace.launch.left_files = left.into_iter().collect();
+            trace
+        };
+        files.into_iter().map(finished).collect()
     }
 }
 
@@ -114,6 +130,7 @@ impl Source {
             slots: vec![Slot::default()],
             methods: vec![Method::default()],
             stacks: vec![Vec::new()],
+            uses: Uses { classes: vec![String::new(); wire::FIRST_CLASS as usize], ..Uses::default() },
             ..Trace::default()
         };
         Source { file, reader: Reader::new(), trace, gaps: BTreeMap::new(), is_broken: false }
@@ -212,6 +229,31 @@ impl Source {
                 self.trace.refusals.push(Refusal { class, method, reason });
             }
             Frame::NotRestored { class, reason } => self.trace.not_restored.push(NotRestored { class, reason }),
+            Frame::Uses { actor, first, mask } => add_masked(&mut self.trace.uses.by_actor, actor, first, mask),
+            Frame::InitializerUses { class, first, mask } => {
+                add_masked(&mut self.trace.uses.by_initializer, class, first, mask);
+            }
+            Frame::LookedAt { first, mask } => self.trace.uses.looked_at.extend(masked(first, mask)),
+            Frame::Absent { actor, initializer: 0, name } => {
+                self.trace.uses.absent.entry(actor).or_default().insert(name);
+            }
+            Frame::Absent { initializer, name, .. } => {
+                self.trace.uses.absent_by_initializer.entry(initializer).or_default().insert(name);
+            }
+            Frame::LinesSeen { actor, initializer: 0 } => {
+                self.trace.uses.lines_seen.insert(actor);
+            }
+            Frame::LinesSeen { initializer, .. } => {
+                self.trace.uses.lines_seen_by_initializer.insert(initializer);
+            }
+            Frame::ClassName { number, name } => {
+                let missing = self.gaps.entry("class").or_default();
+                place(&mut self.trace.uses.classes, number, &String::new(), name, missing);
+            }
+            Frame::ClassLoaded { number, high, low, supertypes } => {
+                let hash = u128::from(high) << 64 | u128::from(low);
+                self.trace.uses.loaded.push(LoadedClass { class: number, hash, supertypes });
+            }
             Frame::End {} => self.trace.is_complete = true,
         }
     }
@@ -281,6 +323,15 @@ impl Source {
     }
 }
 
+/// The numbers from `first` on whose bits are set.
+fn masked(first: u32, mask: u64) -> impl Iterator<Item = u32> {
+    (0..64).filter(move |bit| mask >> bit & 1 == 1).map(move |bit| first.saturating_add(bit))
+}
+
+fn add_masked(sets: &mut BTreeMap<u32, BTreeSet<u32>>, of: u32, first: u32, mask: u64) {
+    sets.entry(of).or_default().extend(masked(first, mask));
+}
+
 fn model_launch(launch: wire::LaunchFrame) -> Launch {
     Launch {
         pid: launch.pid,
@@ -293,6 +344,7 @@ fn model_launch(launch: wire::LaunchFrame) -> Launch {
         properties: Vec::new(),
         withheld: Vec::new(),
         selectors: Vec::new(),
+        filters: Vec::new(),
         left_files: Vec::new(),
     }
 }
@@ -311,7 +363,7 @@ mod tests {
         let mut gathered = Gathered::default();
         gathered.poll(&folder).unwrap();
         fs::remove_dir_all(&folder).unwrap();
-        gathered.into_traces().remove(0)
+        gathered.into_traces(&Config::default()).remove(0)
     }
 
     fn slot(number: u32) -> Frame {

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use untether_model::Launch;
+use untether_model::{Deed, ExternalEvent, Launch, Thing, Trace};
 
 /// More than these are not looked at, and not set aside.
 const MOST_ENTRIES: usize = 50_000;
@@ -38,6 +38,29 @@ pub(crate) fn made_between(launch: &Launch, from: SystemTime, until: SystemTime)
     }
     search.found.sort();
     search.found
+}
+
+/// Files and folders that tests made, wherever below the JVM's folder, be they gone by now: in another order they would stay.
+/// Of those in the folder for temporary files, which mostly have names of their own, the ones that are there still.
+pub(crate) fn made_by_tests(trace: &Trace) -> BTreeSet<String> {
+    let directory = Path::new(&trace.launch.directory);
+    let temporary = std::env::temp_dir();
+    let is_ours = |path: &Path| path != directory && (path.starts_with(directory) || path.starts_with(&temporary));
+    let is_code = |path: &Path| trace.launch.class_path.iter().any(|entry| path.starts_with(entry));
+    let mut found = BTreeSet::new();
+    for event in &trace.external.events {
+        if let ExternalEvent::Done { deed: Deed::Created, name, before, .. } = event
+            && before.thing == Thing::Absent
+            && found.len() < MOST_FILES
+        {
+            let path = Path::new(name);
+            let is_wanted = path.starts_with(directory) || path.symlink_metadata().is_ok();
+            if is_ours(path) && !is_code(path) && is_wanted {
+                found.insert(name.clone());
+            }
+        }
+    }
+    found
 }
 
 /// The folders of output below that of the JVM which hold folders of classes.
@@ -102,7 +125,9 @@ impl SetAside {
         let mut aside = SetAside { files: Vec::new() };
         for (number, file) in files.iter().enumerate() {
             let (home, here) = (PathBuf::from(file), folder.join(number.to_string()));
-            if home.is_file() {
+            if home.is_dir() {
+                fs::create_dir_all(&here)?;
+            } else if home.is_file() {
                 fs::copy(&home, &here)?;
             }
             aside.files.push((home, here));
@@ -116,9 +141,11 @@ impl SetAside {
 
     /// Removes what a schedule has made again.
     pub(crate) fn clear(&self) {
-        for (home, _) in &self.files {
-            // It may not be there.
-            let _ = fs::remove_file(home);
+        // What is in a folder comes after it.
+        for (home, _) in self.files.iter().rev() {
+            // It may not be there. A folder with something else in it stays.
+            let is_folder = home.symlink_metadata().is_ok_and(|data| data.is_dir());
+            let _ = if is_folder { fs::remove_dir(home) } else { fs::remove_file(home) };
         }
     }
 }
@@ -133,7 +160,9 @@ impl Drop for SetAside {
 }
 
 fn put_back(home: &Path, here: &Path) {
-    if here.exists() {
+    if here.is_dir() {
+        let _ = fs::create_dir_all(home);
+    } else if here.exists() {
         // Nobody is left to tell of a failure; it was output of a build.
         let _ = home.parent().map(fs::create_dir_all);
         let _ = fs::copy(here, home);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use untether_model::Trace;
+use untether_model::{Launch, Trace};
 use untether_project::Config;
 use untether_wire::{AgentOptions, Isolation, Probes};
 
@@ -17,6 +17,7 @@ use crate::command::{PRELOAD, preload};
 use crate::error::RunnerError;
 use crate::gather::{Gathered, Progress};
 use crate::lifeline::Lifeline;
+use crate::questions::Questions;
 use crate::stop::stop_signal;
 use crate::worker::write_extension;
 
@@ -57,6 +58,8 @@ pub enum Watching {
     ToIsolate(Isolation),
     /// The same, and to see what was left behind.
     ToCheckIsolation(Isolation),
+    /// To see which classes each test class uses.
+    ToSelect,
 }
 
 impl Watching {
@@ -64,19 +67,25 @@ impl Watching {
         match self {
             Watching::Plainly | Watching::Thoroughly | Watching::ToCheckIsolation(_) => Probes::All,
             Watching::ToPutBack | Watching::ToIsolate(_) => Probes::ToPutBack,
+            Watching::ToSelect => Probes::Uses,
         }
     }
 
     fn isolation(self) -> Isolation {
         match self {
             Watching::ToIsolate(isolation) | Watching::ToCheckIsolation(isolation) => isolation,
-            Watching::Plainly | Watching::Thoroughly | Watching::ToPutBack => Isolation::None,
+            Watching::Plainly | Watching::Thoroughly | Watching::ToPutBack | Watching::ToSelect => Isolation::None,
         }
+    }
+
+    /// Whether what happens outside of the heap is wanted.
+    fn tells_external(self) -> bool {
+        matches!(self, Watching::Plainly | Watching::Thoroughly | Watching::ToSelect)
     }
 
     /// Whether what no report needs may have to fit what is put back beside it.
     fn puts_back(self) -> bool {
-        !matches!(self, Watching::Plainly | Watching::Thoroughly)
+        !matches!(self, Watching::Plainly | Watching::Thoroughly | Watching::ToSelect)
     }
 }
 
@@ -108,11 +117,24 @@ pub struct Watched {
     pub traces: Vec<Trace>,
 }
 
+/// Says which test classes a JVM, which was started so, may leave out.
+pub type Answer<'a> = &'a mut dyn FnMut(&Launch, &[String]) -> Vec<String>;
+
 /// Runs the command to its end.
-pub fn watch(request: WatchRequest<'_>, mut emit: impl FnMut(WatchEvent<'_>)) -> Result<Watched, RunnerError> {
+pub fn watch(request: WatchRequest<'_>, emit: impl FnMut(WatchEvent<'_>)) -> Result<Watched, RunnerError> {
+    watch_and_answer(request, None, emit)
+}
+
+/// Runs the command to its end, and answers its JVMs when they ask which tests to run.
+pub fn watch_and_answer(
+    request: WatchRequest<'_>,
+    mut answer: Option<Answer<'_>>,
+    mut emit: impl FnMut(WatchEvent<'_>),
+) -> Result<Watched, RunnerError> {
     let agent = agent_library()?;
     let options_path = write_options(request.config, request.directory, request.watching)?;
     let cannot_write = |source| RunnerError::CannotWrite { path: request.directory.to_path_buf(), source };
+    let questions = answer.as_ref().map(|_| Questions::listen(request.directory)).transpose().map_err(cannot_write)?;
     let lifeline = Lifeline::hold(request.directory).map_err(cannot_write)?;
     let mut command = match request.launcher {
         Launcher::BuildTool(mut command) => {
@@ -154,7 +176,19 @@ pub fn watch(request: WatchRequest<'_>, mut emit: impl FnMut(WatchEvent<'_>)) ->
             is_ended = true;
             end_tree(child.id());
         }
-        thread::sleep(POLL);
+        match (&questions, &mut answer) {
+            (Some(questions), Some(answer)) => {
+                for asked in questions.wait(POLL) {
+                    // What a JVM tells before it asks is in its trace.
+                    gathered.poll(request.directory)?;
+                    asked.reply(|question| match gathered.launch(&question.trace) {
+                        Some(launch) => answer(launch, &question.classes),
+                        None => Vec::new(),
+                    });
+                }
+            }
+            _ => thread::sleep(POLL),
+        }
     };
     gathered.poll(request.directory)?;
     emit(WatchEvent::Progress(gathered.progress()));
@@ -163,7 +197,7 @@ pub fn watch(request: WatchRequest<'_>, mut emit: impl FnMut(WatchEvent<'_>)) ->
     if !has_timed_out && signal.is_none() {
         lifeline.release().map_err(cannot_write)?;
     }
-    Ok(Watched { status, has_timed_out, signal, traces: gathered.into_traces() })
+    Ok(Watched { status, has_timed_out, signal, traces: gathered.into_traces(request.config) })
 }
 
 /// Kills a process that we started and everything below it, leaves first.
@@ -197,6 +231,7 @@ pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watchin
         probes: watching.probes(),
         isolation: watching.isolation(),
         is_thorough: watching == Watching::Thoroughly,
+        external: config.watches_external && watching.tells_external(),
     };
     let path = directory.join("agent-options");
     std::fs::write(&path, options.to_text())

@@ -21,7 +21,7 @@ pub enum StoreError {
     Older { path: PathBuf },
     #[error("the store {path} cannot be used: {source}; {}", advice(source))]
     Database { path: PathBuf, source: rusqlite::Error },
-    #[error("the store {path} holds a value that cannot be read: {message}")]
+    #[error("the store {path} holds a value that cannot be read: {message}; delete its folder, and it is made anew")]
     Corrupt { path: PathBuf, message: String },
 }
 

@@ -9,6 +9,7 @@ mod packed;
 mod read;
 mod refinement;
 mod schema;
+mod selection;
 mod write;
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 pub use error::StoreError;
 pub use read::{RunSummary, StoredRun};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+pub use selection::{LastLaunch, ModuleRecords, Settings, StoredRecord};
 pub use write::NewRun;
 
 /// How long other processes are waited for.

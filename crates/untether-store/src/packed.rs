@@ -72,7 +72,7 @@ pub(crate) fn unpack(mut bytes: &[u8], accesses: &mut Vec<Access>) -> Option<()>
     Some(())
 }
 
-fn put(bytes: &mut Vec<u8>, mut number: u32) {
+pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -80,7 +80,7 @@ fn put(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
-fn take(bytes: &mut &[u8]) -> Option<u32> {
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0u64;
     for shift in (0..35).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

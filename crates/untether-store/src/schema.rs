@@ -140,6 +140,90 @@ DELETE FROM trial;
 ALTER TABLE resource ADD COLUMN kind TEXT NOT NULL DEFAULT '\"heap\"';
 UPDATE resource SET kind = '\"property\"' WHERE field = 'java.lang.System.props';
 ",
+    "
+-- What test classes used, by content: a class as it was found once is a state.
+CREATE TABLE class_state (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    place TEXT NOT NULL,
+    checksum BLOB NOT NULL,
+    is_exact INTEGER NOT NULL,
+    UNIQUE (name, place, checksum, is_exact)
+);
+CREATE TABLE use_record (
+    id INTEGER PRIMARY KEY,
+    module TEXT NOT NULL,
+    class TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    status TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    states BLOB NOT NULL,
+    seconds REAL NOT NULL,
+    noted_ms INTEGER NOT NULL
+);
+CREATE INDEX record_of_class ON use_record (module, class);
+CREATE TABLE unfinished (
+    module TEXT NOT NULL,
+    class TEXT NOT NULL,
+    since_ms INTEGER NOT NULL,
+    PRIMARY KEY (module, class)
+) WITHOUT ROWID;
+CREATE TABLE environment (
+    hash TEXT PRIMARY KEY,
+    settings TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE last_launch (
+    module TEXT PRIMARY KEY,
+    launch TEXT NOT NULL,
+    classes TEXT NOT NULL,
+    ignored TEXT NOT NULL,
+    noted_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+-- Which test classes read values of which others, and whether they would make them themselves, as the last detection saw it.
+CREATE TABLE class_dependency (
+    module TEXT NOT NULL,
+    writer TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    is_lazy INTEGER NOT NULL,
+    PRIMARY KEY (module, writer, reader, is_lazy)
+) WITHOUT ROWID;
+-- What is known of files can be found out again.
+CREATE TABLE known_file (
+    path TEXT PRIMARY KEY,
+    size INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    noted INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    exact BLOB NOT NULL,
+    related TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE known_jar (
+    path TEXT PRIMARY KEY,
+    size INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    noted INTEGER NOT NULL,
+    names BLOB NOT NULL,
+    framework BLOB,
+    is_multi_release INTEGER NOT NULL
+);
+CREATE TABLE known_entry (
+    jar TEXT NOT NULL,
+    entry TEXT NOT NULL,
+    content BLOB NOT NULL,
+    exact BLOB NOT NULL,
+    related TEXT NOT NULL,
+    PRIMARY KEY (jar, entry)
+) WITHOUT ROWID;
+",
+    "
+-- Each row shows whether it is as it was written; those of before do not.
+DELETE FROM use_record;
+DELETE FROM class_state;
+ALTER TABLE use_record ADD COLUMN seal BLOB NOT NULL DEFAULT x'';
+ALTER TABLE class_state ADD COLUMN seal BLOB NOT NULL DEFAULT x'';
+",
 ];
 
 /// Brings the schema up to date. One that is needs no lock, so that readers do not wait for writers.

@@ -35,6 +35,10 @@ impl Numbering for Counting {
     fn initializer(&mut self, class: &[u8]) -> u32 {
         self.number([class, b"", b""])
     }
+
+    fn class(&mut self, name: &[u8]) -> u32 {
+        self.number([name, b"", b""])
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let bytes = std::fs::read(from)?;
     let mut numbering = Counting::default();
-    let families = Families { heap: Some(Accesses::All), boundaries: true };
+    let families = Families { heap: Some(Accesses::All), boundaries: true, uses: false };
     let mut weaver = Weaver { families, resolver: &Nothing, numbering: &mut numbering };
     let woven = weaver.weave(&bytes);
     std::fs::write(to, woven.bytes.unwrap_or(bytes))?;

@@ -29,9 +29,8 @@ impl Family for Boundaries<'_> {
                 Moment::Scheduler => {
                     let mut bytes = vec![opcode::ALOAD_0, opcode::ALOAD_0 + 1];
                     bytes.extend(probe::SEQUENTIAL_SCHEDULER.call(&mut pass.class.pool)?);
-                    let [high, low] =
-                        pass.class.pool.add_class(b"org/junit/runners/model/RunnerScheduler")?.to_be_bytes();
-                    bytes.extend([0xc0, high, low, opcode::ASTORE_0 + 1]);
+                    bytes.extend(cast(b"org/junit/runners/model/RunnerScheduler", pass.class)?);
+                    bytes.push(opcode::ASTORE_0 + 1);
                     pass.always_before(0, bytes, 4);
                 }
                 Moment::Leave => {
@@ -41,7 +40,14 @@ impl Family for Boundaries<'_> {
                     handler.push(opcode::ATHROW);
                     pass.editor.catch_all(&handler);
                 }
-                Moment::Exit | Moment::Result => {}
+                Moment::Given => {
+                    let mut bytes = vec![opcode::ALOAD_0 + 1];
+                    bytes.extend(probe::CHOSEN.call(&mut pass.class.pool)?);
+                    bytes.extend(cast(b"java/util/Set", pass.class)?);
+                    bytes.push(opcode::ASTORE_0 + 1);
+                    pass.always_before(0, bytes, 1);
+                }
+                Moment::Exit | Moment::Result | Moment::Handed => {}
             }
         }
         Ok(())
@@ -57,12 +63,23 @@ impl Family for Boundaries<'_> {
             let call = match hook.moment {
                 Moment::Result => probe::SEQUENTIAL.call(&mut pass.class.pool)?.to_vec(),
                 Moment::Exit | Moment::Leave => boundary_call(hook, pass.class)?,
-                Moment::Entry | Moment::Scheduler => continue,
+                Moment::Handed => {
+                    let mut bytes = probe::CHOSEN.call(&mut pass.class.pool)?.to_vec();
+                    bytes.extend(cast(b"java/util/Iterator", pass.class)?);
+                    bytes
+                }
+                Moment::Entry | Moment::Scheduler | Moment::Given => continue,
             };
             pass.always_before(instruction.pc, call, 4);
         }
         Ok(())
     }
+}
+
+fn cast(class: &[u8], into: &mut ClassFile<'_>) -> Result<[u8; 3]> {
+    const CHECKCAST: u8 = 0xc0;
+    let [high, low] = into.pool.add_class(class)?.to_be_bytes();
+    Ok([CHECKCAST, high, low])
 }
 
 /// The call of `Untether.boundary(number, this, first, second)` with null for what the method lacks.

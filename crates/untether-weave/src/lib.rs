@@ -15,9 +15,11 @@ mod pass;
 pub mod probe;
 mod redundancy;
 mod shape;
+mod uses;
 mod values;
 mod weaver;
 
 pub use heap::Accesses;
 pub use shape::{ClassShape, FieldShape, Resolver, resolve_field};
+pub use uses::{GATED, is_jdk_name};
 pub use weaver::{Families, Numbering, Refusal, Weaver, Woven};

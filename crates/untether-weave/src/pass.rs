@@ -125,6 +125,12 @@ impl<'p, 'a, 'c, 'e> Pass<'p, 'a, 'c, 'e> {
         self.requests.add(pc, None, bytes, false);
     }
 
+    /// The same behind an instruction.
+    pub(crate) fn always_after(&mut self, pc: u32, bytes: Vec<u8>, stack: u16) {
+        self.editor.need_stack(stack);
+        self.requests.add(pc, None, bytes, true);
+    }
+
     /// Asks for a probe that an earlier one of the same access makes redundant.
     pub(crate) fn probe(&mut self, pc: u32, receiver: Value, slot: u32, is_write: bool, bytes: Vec<u8>, stack: u16) {
         self.editor.need_stack(stack);
@@ -161,6 +167,13 @@ impl<'p, 'a, 'c, 'e> Pass<'p, 'a, 'c, 'e> {
 
     /// A call of a probe that takes a number after what is on the stack.
     pub(crate) fn numbered_call(&mut self, number: u32, probe: Probe) -> Result<Vec<u8>> {
+        let mut bytes = self.number(number)?;
+        bytes.extend(probe.call(&mut self.class.pool)?);
+        Ok(bytes)
+    }
+
+    /// The instruction that pushes a number.
+    pub(crate) fn number(&mut self, number: u32) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(6);
         match i16::try_from(number) {
             Ok(small) => {
@@ -172,7 +185,6 @@ impl<'p, 'a, 'c, 'e> Pass<'p, 'a, 'c, 'e> {
                 bytes.extend(self.class.pool.add_integer(number as i32)?.to_be_bytes());
             }
         }
-        bytes.extend(probe.call(&mut self.class.pool)?);
         Ok(bytes)
     }
 }

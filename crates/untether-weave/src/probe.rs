@@ -1,10 +1,20 @@
 //! The seam between weaving and the Java runtime: the static methods that woven code calls.
 //!
-//! `java/runtime` implements them in `java.lang.Untether`; both sides change together.
+//! `java/runtime` implements them in `java.lang.Untether`, and those of uses in `java.lang.UntetherUses`; both sides change
+//! together.
 
 use untether_classfile::{ConstantPool, Result};
 
 pub const CLASS: &[u8] = b"java/lang/Untether";
+
+/// What tells which classes are used.
+pub const USES: &[u8] = b"java/lang/UntetherUses";
+
+/// Its table: a byte for each numbered class, which is set by whoever uses the class.
+pub const USED: &str = "USED";
+
+/// How many classes the table has room for.
+pub const MOST_CLASSES: u32 = 1 << 17;
 
 /// Names in `java/lang` that belong to the runtime and are never woven.
 pub const RUNTIME_PREFIX: &[u8] = b"java/lang/Untether";
@@ -12,15 +22,20 @@ pub const RUNTIME_PREFIX: &[u8] = b"java/lang/Untether";
 /// What the probes themselves stand on, without state of its own: initialised before a probe can run.
 pub const FOUNDATION: [&[u8]; 2] = [b"jdk/internal/misc/Unsafe", b"jdk/internal/misc/UnsafeConstants"];
 
-/// A probe: its method name and descriptor.
+/// A probe: its class, its method's name and descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
+    pub class: &'static [u8],
     pub name: &'static str,
     pub descriptor: &'static str,
 }
 
 const fn probe(name: &'static str, descriptor: &'static str) -> Probe {
-    Probe { name, descriptor }
+    Probe { class: CLASS, name, descriptor }
+}
+
+const fn uses_probe(name: &'static str, descriptor: &'static str) -> Probe {
+    Probe { class: USES, name, descriptor }
 }
 
 pub const FIELD_READ: Probe = probe("fieldRead", "(Ljava/lang/Object;I)V");
@@ -53,6 +68,22 @@ pub const SEQUENTIAL: Probe = probe("sequential", "(Z)Z");
 pub const SEQUENTIAL_SCHEDULER: Probe =
     probe("sequentialScheduler", "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;");
 
+/// What was handed to a test framework to choose from, and what is left of it.
+pub const CHOSEN: Probe = probe("chosen", "(Ljava/lang/Object;)Ljava/lang/Object;");
+
+pub const USES_ENTER: Probe = uses_probe("enter", "(I)V");
+pub const USES_EXIT: Probe = uses_probe("exit", "(I)V");
+/// Something is asked of the class.
+pub const CLASS_ASKED: Probe = uses_probe("asked", "(Ljava/lang/Object;)V");
+/// A class was looked for: what was found, by whom and under which name where that is known.
+pub const CLASS_SOUGHT: Probe = uses_probe("sought", "(Ljava/lang/Object;Ljava/lang/Object;Ljava/lang/Object;)V");
+/// A property is asked for: the table, and the name, or null for all.
+pub const PROPERTY_ASKED: Probe = uses_probe("property", "(Ljava/lang/Object;Ljava/lang/Object;)V");
+/// A variable of the environment is asked for, in the same way.
+pub const VARIABLE_ASKED: Probe = uses_probe("variable", "(Ljava/lang/Object;Ljava/lang/Object;)V");
+/// Somebody looks at the lines of a stack trace.
+pub const LINES_SEEN: Probe = uses_probe("linesSeen", "()V");
+
 /// What a call of `Unsafe` does, as its probes want it: one of these, or both, and the number of bytes times [`BYTES`].
 pub const READS: u8 = 1;
 pub const WRITES: u8 = 2;
@@ -61,7 +92,7 @@ pub const BYTES: u8 = 4;
 impl Probe {
     /// The three bytes that call this probe.
     pub fn call(&self, pool: &mut ConstantPool<'_>) -> Result<[u8; 3]> {
-        let index = pool.add_method_ref(CLASS, self.name.as_bytes(), self.descriptor.as_bytes())?;
+        let index = pool.add_method_ref(self.class, self.name.as_bytes(), self.descriptor.as_bytes())?;
         let [high, low] = index.to_be_bytes();
         Ok([untether_classfile::opcode::INVOKESTATIC, high, low])
     }

@@ -11,12 +11,14 @@ use crate::initializers::Initializers;
 use crate::pass::{Family, Method, Pass};
 use crate::probe;
 use crate::shape::Resolver;
+use crate::uses::{Uses, Watched};
 
 /// Gives numbers to what probes name. A number of 0 means: no room left, do not probe.
 pub trait Numbering {
     fn instance_field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32;
     fn static_field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32;
     fn initializer(&mut self, class: &[u8]) -> u32;
+    fn class(&mut self, name: &[u8]) -> u32;
 }
 
 /// Which families of probes a run wants.
@@ -26,6 +28,8 @@ pub struct Families {
     pub heap: Option<Accesses>,
     /// Starts and ends of tests.
     pub boundaries: bool,
+    /// Which classes are used.
+    pub uses: bool,
 }
 
 /// A method that was left as it was, or the whole class where `method` is absent.
@@ -67,14 +71,15 @@ impl Weaver<'_> {
         let is_framework = is_runner(&name);
         let hooks: Vec<&Hook> = if self.families.boundaries { hooks_of(&name).collect() } else { Vec::new() };
         let accesses = self.families.heap.filter(|_| !is_framework);
-        if accesses.is_none() && hooks.is_empty() {
+        let uses = (self.families.uses && !is_framework).then(|| Uses::kind(&name)).flatten();
+        if accesses.is_none() && hooks.is_empty() && uses.is_none() {
             return Ok(Woven::default());
         }
         let mut refusals = Vec::new();
         let mut changed = false;
         let mut methods = std::mem::take(&mut class.methods);
         for method in &mut methods {
-            match self.weave_method(&mut class, method, &name, accesses, &hooks) {
+            match self.weave_method(&mut class, method, &name, (accesses, uses), &hooks) {
                 Ok(None) => {}
                 Ok(Some((attribute, content))) => {
                     method.attributes[attribute].content = Cow::Owned(content);
@@ -99,7 +104,7 @@ impl Weaver<'_> {
         class: &mut ClassFile<'_>,
         method: &Member<'_>,
         class_name: &[u8],
-        accesses: Option<Accesses>,
+        (accesses, uses): (Option<Accesses>, Option<Watched>),
         hooks: &[&Hook],
     ) -> Result<Option<(usize, Vec<u8>)>> {
         let Some(position) = method.attributes.iter().position(|a| class.pool.utf8(a.name_index) == Ok(b"Code")) else {
@@ -118,6 +123,9 @@ impl Weaver<'_> {
         if let Some(accesses) = accesses {
             families.push(Box::new(Initializers::default()));
             families.push(Box::new(Heap::new(accesses, &woven)));
+        }
+        if let Some(watched) = uses {
+            families.extend(Uses::of(watched, &woven).map(|uses| Box::new(uses) as Box<dyn Family>));
         }
         if families.is_empty() {
             return Ok(None);

@@ -41,6 +41,10 @@ impl Numbering for Numbers {
     fn initializer(&mut self, _class: &[u8]) -> u32 {
         self.next()
     }
+
+    fn class(&mut self, _name: &[u8]) -> u32 {
+        self.next()
+    }
 }
 
 /// Knows a single class under every name: field resolution meets what damage made of it, cycles included.
@@ -57,7 +61,7 @@ fn weave(bytes: &[u8], resolver: &dyn Resolver) -> Woven {
 }
 
 fn weave_for(accesses: Accesses, bytes: &[u8], resolver: &dyn Resolver) -> Woven {
-    let families = Families { heap: Some(accesses), boundaries: true };
+    let families = Families { heap: Some(accesses), boundaries: true, uses: true };
     Weaver { families, resolver, numbering: &mut Numbers(0) }.weave(bytes)
 }
 

@@ -265,6 +265,7 @@ macro_rules! frames {
         }
 
         impl $name {
+            #[allow(dead_code, reason = "for those that Java writes")]
             pub(crate) const SHAPES: &[$crate::schema::Shape] = &[$($crate::schema::Shape {
                 name: stringify!($frame),
                 tag: $tag,

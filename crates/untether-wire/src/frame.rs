@@ -3,7 +3,10 @@
 use crate::codec::{Body, Wire, codes, frames, record};
 
 /// The version of the frames, written after the magic at the start of each trace.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 6;
+
+/// The lowest number of a class: lower ones may not be told from each other.
+pub const FIRST_CLASS: u32 = 8;
 
 codes! {
     /// Who acts between two boundaries.
@@ -59,7 +62,7 @@ record! {
 
 frames! {
     /// One event of a watched JVM. Numbers name actors, objects, slots and stacks of the same trace.
-    pub enum Frame with *b"UNTETHR\x04", tags in tag {
+    pub enum Frame with *b"UNTETHR\x06", tags in tag {
         1 Runtime Actor { number: u32, kind: ActorKind, parent: u32, name: String, detail: String },
         /// `parent` is 0 for class mirrors and other roots; `place` is where in the parent it was found.
         2 Runtime Object { number: u32, writer: u32, stack: u32, class: String, parent: u32, place: String },
@@ -98,6 +101,16 @@ frames! {
         12 Runtime Selector { test: String, unique_id: String },
         /// Not all that the class, which has ended, or its tests changed could be put back, for this reason.
         13 Runtime NotRestored { class: String, reason: String },
+        /// The actor used the numbered classes from `first` on that the bits of the mask stand for.
+        14 Runtime Uses { actor: u32, first: u32, mask: u64 },
+        /// The initializer of the class used them.
+        15 Runtime InitializerUses { class: u32, first: u32, mask: u64 },
+        /// The actor, or else the initializer of the class, looked for a class that is not there.
+        16 Runtime Absent { actor: u32, initializer: u32, name: String },
+        /// The actor, or else the initializer of the class, looked at lines of a stack trace.
+        17 Runtime LinesSeen { actor: u32, initializer: u32 },
+        /// Somebody looked at these classes, by reflection, while no test class was running.
+        18 Runtime LookedAt { first: u32, mask: u64 },
         20 Agent Launch { launch: LaunchFrame },
         /// Innermost frame first.
         21 Agent Stack { number: u32, frames: Vec<StackFrame> },
@@ -108,6 +121,9 @@ frames! {
         24 Agent Method { number: u32, class: String, name: String, file: String },
         /// A value that was there and is not told.
         25 Agent Withheld { kind: WithheldKind, name: String },
+        26 Agent ClassName { number: u32, name: String },
+        /// A class of that number was loaded: the hash of its bytes, and what it extends and implements.
+        27 Agent ClassLoaded { number: u32, high: u64, low: u64, supertypes: Vec<String> },
     }
 }
 

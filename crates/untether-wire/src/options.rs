@@ -9,6 +9,9 @@ use crate::rules::Rules;
 /// in an orderly way.
 pub const LIFELINE: &str = "lifeline";
 
+/// The socket in the same directory where a JVM asks which test classes to leave out, where somebody answers.
+pub const QUESTIONS: &str = "questions";
+
 /// The file in the same directory that Maven is to load as an extension, where there is one.
 pub const MAVEN_EXTENSION: &str = "maven-extension.jar";
 
@@ -33,18 +36,21 @@ trait Named: Copy + PartialEq + Sized + 'static {
     }
 }
 
-/// Which accesses of the heap a run wants to know of.
+/// What a run wants to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probes {
     /// Reads and writes.
     All,
     /// Enough to put back what was changed.
     ToPutBack,
+    /// Which classes are used, and nothing of the heap.
+    Uses,
 }
 
 impl Named for Probes {
     const KEY: &'static str = "probes";
-    const NAMES: &'static [(Self, &'static str)] = &[(Probes::All, "all"), (Probes::ToPutBack, "to-put-back")];
+    const NAMES: &'static [(Self, &'static str)] =
+        &[(Probes::All, "all"), (Probes::ToPutBack, "to-put-back"), (Probes::Uses, "uses")];
 }
 
 /// After what the runtime puts everything back, without being asked to.
@@ -93,6 +99,8 @@ pub struct AgentOptions {
     pub isolation: Isolation,
     /// Whether the last write of a slot is told, and not the first: slower.
     pub is_thorough: bool,
+    /// Whether what happens outside of the heap is told.
+    pub external: bool,
 }
 
 impl Default for AgentOptions {
@@ -107,12 +115,13 @@ impl Default for AgentOptions {
             probes: Probes::All,
             isolation: Isolation::None,
             is_thorough: false,
+            external: false,
         }
     }
 }
 
 impl AgentOptions {
-    const FIRST_LINE: &str = "untether agent options 4";
+    const FIRST_LINE: &str = "untether agent options 6";
 
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\ntrace_directory={}\n", Self::FIRST_LINE, self.trace_directory.display());
@@ -132,6 +141,9 @@ impl AgentOptions {
         if self.is_thorough {
             text.push_str("thorough=true\n");
         }
+        if self.external {
+            text.push_str("external=true\n");
+        }
         text
     }
 
@@ -143,7 +155,7 @@ impl AgentOptions {
         let mut trace_directory = None;
         let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
         let (mut registries, mut secrets) = (Vec::new(), Vec::new());
-        let mut is_thorough = false;
+        let (mut is_thorough, mut external) = (false, false);
         let (mut probes, mut isolation) = (Probes::All, Isolation::None);
         for line in lines.filter(|line| !line.is_empty()) {
             let (key, value) = line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
@@ -157,6 +169,7 @@ impl AgentOptions {
                 Probes::KEY => probes = Probes::parse(value)?,
                 Isolation::KEY => isolation = Isolation::parse(value)?,
                 "thorough" => is_thorough = value == "true",
+                "external" => external = value == "true",
                 _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
             }
         }
@@ -170,6 +183,7 @@ impl AgentOptions {
             probes,
             isolation,
             is_thorough,
+            external,
         })
     }
 

@@ -24,6 +24,7 @@ fn options() -> impl Strategy<Value = AgentOptions> {
         registries,
         secrets,
         is_thorough,
+        external: !is_thorough,
     })
 }
 
@@ -38,7 +39,7 @@ proptest! {
     #[test]
     fn arbitrary_text_never_panics(text in any::<String>()) {
         let _ = AgentOptions::parse(&text);
-        let _ = AgentOptions::parse(&format!("untether agent options 4\n{text}"));
+        let _ = AgentOptions::parse(&format!("untether agent options 5\n{text}"));
     }
 }
 

@@ -21,7 +21,8 @@ use untether_engine::Strategy;
   untether detect -- mvn test
   untether deps
   untether why WriterTest#fills ReaderTest#reads
-  untether refine"
+  untether refine
+  untether run -- mvn test"
 )]
 pub(crate) struct Arguments {
     /// Where results are kept [default: .untether, of this folder or the nearest one above that has it]
@@ -41,8 +42,12 @@ pub(crate) enum Command {
     Refine(RefineArguments),
     /// Run the proof of a finding again and show both outcomes
     Replay(ReplayArguments),
-    /// Run the tests isolated from each other, without a JVM for each
+    /// Run only the test classes that a change can affect; or all, isolated from each other
     Run(RunArguments),
+    /// Show which test classes 'untether run' would run now, and why
+    Select(SelectArguments),
+    /// Show why a test class would be run, or not
+    Explain(ExplainArguments),
     /// Show through what one test depends on another, with the stacks of the write and the read
     Why(WhyArguments),
     /// Show what could not be watched in the last run, and check this machine
@@ -115,6 +120,9 @@ pub(crate) struct DetectArguments {
     /// End the run after this long (such as 90s, 10m or 2h) and keep what was seen until then
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) timeout: Option<Duration>,
+    /// Watch only the heap: no files, sockets and child processes
+    #[arg(long)]
+    pub(crate) no_external: bool,
     /// Do not show progress or the summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -231,21 +239,24 @@ pub(crate) struct RefineArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What a test class changes in memory is put back when it ends: static fields and all that they lead to,
-in the project, in libraries and in the JDK (properties, locale, time zone, loggers, streams). So the next class finds
-what it would find in a JVM of its own. What cannot be put back, such as threads that go on, costs a new JVM; inside of a
+    after_help = "A test class is left out if it passed before, and every class that it used is as it was then, with the same JVM,
+settings and test framework. What has changed is seen after the build tool has compiled. Everything that is not understood
+is run. Without a command, test classes are run in JVMs like those that were last seen.
+
+With --isolate all test classes are run, and what each changes in memory is put back when it ends: static fields and all that
+they lead to, in the project, in libraries and in the JDK (properties, locale, time zone, loggers, streams). So the next class
+finds what it would find in a JVM of its own. What cannot be put back, such as threads that go on, costs a new JVM; inside of a
 build tool it is named instead. Projects that start a JVM for each class (reuseForks=false) run in one JVM per module.
 
-Without a command, the tests of the last 'untether detect' are run in JVMs like those that it saw.
-
-Exit codes: those of the build tool, or 0 all passed, 1 tests failed or --check found a difference, 2 wrong usage or
+Exit codes: those of the build tool, or 0 all passed, 1 tests failed or --check or --audit found something, 2 wrong usage or
 input, 3 an internal problem.
 
 Examples:
+  untether run -- mvn test
+  untether run --all -- mvn test
+  untether run --audit -- mvn test
   untether run --isolate -- mvn test
-  untether run --isolate -j 2
-  untether run --isolate --check
-  untether run --isolate=test -- mvn test"
+  untether run --isolate -j 2 --check"
 )]
 pub(crate) struct RunArguments {
     /// Put back what was changed after each class, or after each test
@@ -258,11 +269,26 @@ pub(crate) struct RunArguments {
         default_missing_value = "class"
     )]
     pub(crate) isolate: Option<Isolate>,
+    /// Run everything, and remember what it uses
+    #[arg(long, conflicts_with = "isolate")]
+    pub(crate) all: bool,
+    /// Do not remember what the tests use
+    #[arg(long, conflicts_with = "isolate")]
+    pub(crate) no_collect: bool,
+    /// Afterwards run what was left out as well, and report every test of it that fails
+    #[arg(long, conflicts_with = "isolate")]
+    pub(crate) audit: bool,
+    /// Say of each selected test class why
+    #[arg(long, short, conflicts_with = "isolate")]
+    pub(crate) verbose: bool,
+    /// Do not look at files, sockets and child processes: what tests read there selects nothing
+    #[arg(long, conflicts_with = "isolate")]
+    pub(crate) no_external: bool,
     /// Also run each class in a fresh JVM, and report every test that comes to something else
     #[arg(long, requires = "isolate")]
     pub(crate) check: bool,
     /// How many JVMs run at the same time, without a build tool [default: the number of processors]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", requires = "isolate", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
     /// End a test that runs longer than this, without a build tool
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
@@ -276,6 +302,27 @@ pub(crate) struct RunArguments {
     /// The command that runs the tests
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) build: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Looks at the class files as they are, so compile first. Nothing is run and nothing is written.
+
+Examples:
+  untether select
+  untether select --format json")]
+pub(crate) struct SelectArguments {
+    /// The form of the output
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  untether explain com.example.CartTest
+  untether explain CartTest")]
+pub(crate) struct ExplainArguments {
+    /// The test class, or a test of it
+    pub(crate) test: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -23,6 +23,7 @@ pub(crate) fn run(store: &Path, arguments: &DetectArguments) -> Result<u8, Error
         tests,
         command,
         timeout: arguments.timeout,
+        is_external_watched: !arguments.no_external,
         captures_output: display.captures_output(),
     };
     let detected = detect(&request, |event| display.handle(event));

@@ -52,7 +52,7 @@ fn of_engine(error: &EngineError) -> u8 {
     use EngineError as E;
     match error {
         E::Config(_) | E::ClassPath(_) | E::Order(_) | E::Name(_) => USAGE,
-        E::NotTests { .. } | E::NoRefinement => USAGE,
+        E::NotTests { .. } | E::NoRefinement | E::NothingRecorded => USAGE,
         E::NoFindings | E::UnknownFinding { .. } | E::AmbiguousFinding { .. } => USAGE,
         E::Store(
             StoreError::Missing { .. } | StoreError::Empty { .. } | StoreError::Newer { .. } | StoreError::Older { .. },

@@ -14,6 +14,7 @@ mod progress;
 mod refine;
 mod replay;
 mod run;
+mod select;
 mod why;
 
 use std::process::ExitCode;
@@ -52,7 +53,10 @@ fn main() -> ExitCode {
         Command::Deps(request) => deps::run(&store, request),
         Command::Refine(request) => refine::run(&store, request),
         Command::Replay(request) => replay::run(&store, request),
-        Command::Run(request) => run::run(&store, request),
+        Command::Run(request) if request.isolate.is_some() => run::run(&store, request),
+        Command::Run(request) => select::run(&store, request),
+        Command::Select(request) => select::select(&store, request),
+        Command::Explain(request) => select::explain(&store, request),
         Command::Why(request) => why::run(&store, request),
         Command::Doctor(request) => doctor::run(&store, request),
         Command::Config => {

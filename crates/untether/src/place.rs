@@ -31,8 +31,4 @@ pub(crate) fn project_of(store: &Path) -> &Path {
     }
 }
 
-/// The folder that holds the store: modules are named from there.
-pub(crate) fn folder_of(store: &Path) -> PathBuf {
-    let folder = store.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
-}
+pub(crate) use untether_engine::folder_of;

@@ -18,13 +18,7 @@ pub(crate) fn run(store: &Path, arguments: &RunArguments) -> Result<u8, Error> {
     let isolation = match arguments.isolate {
         Some(Isolate::Class) => Isolation::Class,
         Some(Isolate::Test) => Isolation::Test,
-        None => {
-            return Err(Error::Usage(
-                "how are the tests to be run? 'untether run --isolate -- mvn test' isolates test classes from each other; \
-                 to find what depends on what, there is 'untether detect -- mvn test'"
-                    .to_owned(),
-            ));
-        }
+        None => Isolation::None,
     };
     let is_built = !arguments.build.is_empty();
     let mut display = RunDisplay::new(arguments.quiet, arguments.format == Format::Json);

@@ -74,7 +74,7 @@ fn wrong_input_is_named_and_nothing_stored_is_lost() {
 #[test]
 fn a_run_without_tests_or_without_a_way_to_run_them_says_so() {
     let directory = folder("run");
-    fails(&directory, &["run"], 2, "untether run --isolate -- mvn test");
+    fails(&directory, &["run"], 2, "run 'untether run -- mvn test' first");
     fails(&directory, &["run", "--isolate"], 2, "run 'untether detect' first");
     fails(&directory, &["run", "--isolate", "mvn", "test"], 2, "comes after '--': untether run --isolate -- mvn test");
     fails(&directory, &["run", "--isolate=module", "--", "true"], 2, "[possible values: class, test]");

@@ -66,7 +66,8 @@ fn tests_that_are_watched_again_have_the_environment_of_the_workers() {
             }
             @org.junit.jupiter.api.Test void isAbsent() throws Exception {
                 byte[] line = (System.getenv("COLOUR") + " " + System.getenv("LATER") + "\n").getBytes();
-                Files.write(Paths.get("seen"), line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                // Below the project it would be gone with each schedule.
+                Files.write(Paths.get("../seen-by-workers"), line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
                 if (Files.exists(path())) throw new IllegalStateException();
             }
         }"#;
@@ -78,7 +79,8 @@ fn tests_that_are_watched_again_have_the_environment_of_the_workers() {
     let class_path = class_path_with(&folder, &[("AExpectsNoneTest.java", first), ("BCreatesTest.java", second)]);
     let detected = command(&folder, &["detect", "--classpath", &class_path]).env("COLOUR", "red").output().unwrap();
     assert!(detected.status.success(), "{}", text(&detected.stderr));
-    std::fs::remove_file(folder.join("seen")).unwrap();
+    let seen = folder.join("../seen-by-workers");
+    std::fs::remove_file(&seen).unwrap();
     let refined = command(&folder, &["refine", "--quiet", "--format", "json", "-j", "1"])
         .env("COLOUR", "green")
         .env("LATER", "1")
@@ -86,7 +88,7 @@ fn tests_that_are_watched_again_have_the_environment_of_the_workers() {
         .unwrap();
     let document: serde_json::Value = serde_json::from_slice(&refined.stdout).unwrap();
     assert_eq!(document["manifest"][0]["test"], "AExpectsNoneTest#isAbsent", "{document}");
-    let seen = std::fs::read_to_string(folder.join("seen")).unwrap();
+    let seen = std::fs::read_to_string(&seen).unwrap();
     assert!(seen.lines().count() > 1 && seen.lines().all(|line| line == "red null"), "{seen}");
 }
 

@@ -66,6 +66,33 @@ fn the_bookshop_shows_its_hidden_dependencies_and_their_stacks() {
     assert!(holds(b"surefire") && !holds(b"UNTETHER_OPTIONS") && !holds(b"libuntether_agent"));
 }
 
+/// The test classes that a build runs, and how many it leaves out.
+fn run(project: &Path, build: &[&str]) -> (BTreeSet<String>, usize) {
+    let output = untether(project, &[&["run", "--format", "json", "--", "mvn", "-q", "-B"], build].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let selected = document["selected"].as_array().unwrap().iter();
+    let names = selected.map(|selected| selected["test"].as_str().unwrap().to_owned()).collect();
+    (names, document["skipped"].as_array().unwrap().len())
+}
+
+#[test]
+fn with_coverage_only_what_a_change_can_affect_runs() {
+    let project = copy_of("bookshop", "bookshop-covered");
+    // Its agent is another that rewrites classes, and comes with classes of its own.
+    let build = ["org.jacoco:jacoco-maven-plugin:0.8.13:prepare-agent", "test"];
+    let (first, skipped) = run(&project, &build);
+    assert_eq!((first.len(), skipped), (8, 0));
+    assert_eq!(run(&project, &build), (BTreeSet::new(), 8));
+    let source = project.join("src/main/java/bookshop/ExchangeRates.java");
+    let code = std::fs::read_to_string(&source).unwrap();
+    let end = code.rfind('}').unwrap();
+    std::fs::write(&source, format!("{}    int added() {{\n        return 1;\n    }}\n}}\n", &code[..end])).unwrap();
+    let (changed, skipped) = run(&project, &build);
+    assert!(changed.contains("bookshop.ExchangeRatesTest") && skipped > 0, "{changed:?} {skipped}");
+    assert_eq!(changed.len() + skipped, 8);
+}
+
 #[test]
 fn a_reactor_with_a_literal_arg_line_and_several_forks_is_watched() {
     let project = copy_of("reactor", "reactor");

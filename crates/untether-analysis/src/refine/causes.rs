@@ -365,8 +365,11 @@ fn everything(finding: &Finding, fields: &[String]) -> PutBack {
 /// The cause's channels come first; where the cause is outside of what is watched, there are none.
 pub fn arrange(finding: &mut Finding) {
     if finding.cause.certainty == Certainty::Outside {
-        finding.resources.clear();
-        return;
+        // Of what cannot be put back, only what is no field is left.
+        finding.resources.retain(|channel| channel.kind.is_outside_of_heap());
+        let Some(first) = finding.resources.first() else { return };
+        finding.cause.fields = vec![first.field.clone()];
+        finding.cause.certainty = Certainty::Likely;
     }
     let fields = &finding.cause.fields;
     let is_bare = |channel: &Channel| channel.write.is_empty() || channel.read.is_empty();

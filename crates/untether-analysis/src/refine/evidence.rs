@@ -45,6 +45,9 @@ fn class_of_field(field: &str) -> &str {
     field.rsplit_once('.').map_or(field, |(class, _)| class)
 }
 
+/// How resources outside of the heap are named.
+const OUTSIDE: [&str; 5] = ["file:", "dir:", "tcp:", "udp:", "unix:"];
+
 impl<'d> Evidence<'d> {
     pub fn new(detection: &'d Detection) -> Self {
         let mut tests: Vec<String> = Vec::new();
@@ -227,6 +230,7 @@ impl<'d> Evidence<'d> {
     /// libraries, then the JDK's other state, which is mostly caches.
     pub(crate) fn remoteness(&self, field: &str) -> usize {
         match field {
+            _ if OUTSIDE.iter().any(|kind| field.starts_with(kind)) => 0,
             _ if self.detection.is_own(class_of_field(field)) => 0,
             "java.lang.System.props" | "java.lang.System.out" | "java.lang.System.err" => 1,
             _ if field.starts_with("java.util.Locale.default") || field == "java.util.TimeZone.defaultTimeZone" => 1,
@@ -242,10 +246,14 @@ impl<'d> Evidence<'d> {
         self.groups.iter().filter(has_field).flat_map(|group| group.writers.iter().copied()).collect()
     }
 
-    /// Pairs that meet where a class initializer wrote elsewhere, or that read there: it runs once in a JVM, so only fresh ones
-    /// show them.
-    pub(crate) fn initializer_pairs(&self, targets: &BTreeSet<Test>) -> BTreeSet<(Test, Test)> {
+    /// Pairs that meet in what is not put back between trials, so that only fresh JVMs show them: where a class initializer wrote
+    /// elsewhere, or read, as it runs once in a JVM; and outside of the heap.
+    pub(crate) fn fresh_pairs(&self, targets: &BTreeSet<Test>) -> BTreeSet<(Test, Test)> {
         let mut pairs = self.written_by_initializers(targets);
+        pairs.extend(self.near_pairs(targets, |group, accesses| {
+            let is_outside = |a: &&Access| self.detection.resource(a.resource).kind.is_outside_of_heap();
+            if accesses.iter().any(is_outside) { group.readers.clone() } else { BTreeSet::new() }
+        }));
         pairs.extend(self.near_pairs(targets, |group, accesses| {
             let units =
                 accesses.iter().filter(|a| a.mode == AccessMode::Read && a.labels.contains(Label::Initialising));

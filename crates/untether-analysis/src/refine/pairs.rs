@@ -74,7 +74,7 @@ impl Session<'_, '_> {
     /// candidates first, then all with a test that comes to something else where JVMs are put back, be it the first or the
     /// second, and those that hung there.
     fn try_fresh_pairs(&mut self, targets: &BTreeSet<Test>, most: usize) -> Result<(), Stopped> {
-        let initialized = self.evidence.initializer_pairs(targets);
+        let initialized = self.evidence.fresh_pairs(targets);
         let of_untrusted: BTreeSet<Test> = targets.iter().copied().filter(|&test| self.is_doubted(test)).collect();
         let mut open: Vec<(Test, Test)> = initialized.iter().copied().collect();
         open.extend(self.evidence.candidate_pairs(targets).into_iter().flatten());
@@ -136,7 +136,7 @@ impl Session<'_, '_> {
 
     /// How far the search came: what was tried where it proves nothing was not tried.
     pub(crate) fn count_pairs(&mut self, targets: &BTreeSet<Test>) {
-        let initialized = self.evidence.initializer_pairs(targets);
+        let initialized = self.evidence.fresh_pairs(targets);
         let doubted: BTreeSet<Test> = self.unfaithful.union(&self.doubtful).copied().collect();
         let is_tried = |pair: &(Test, Test)| {
             let is_faithful = !self.unfaithful.contains(&pair.0) && !doubted.contains(&pair.1);

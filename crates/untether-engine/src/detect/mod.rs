@@ -2,6 +2,7 @@
 
 mod unseen;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::clock::now_ms;
 use crate::error::{EngineError, listen};
 use crate::own::detection_of;
 use crate::scratch::Scratch;
+use crate::select::{class_dependencies, folder_of};
 
 #[derive(Debug)]
 pub struct DetectRequest<'r> {
@@ -29,6 +31,8 @@ pub struct DetectRequest<'r> {
     /// What is kept as the command of this run.
     pub command: Vec<String>,
     pub timeout: Option<Duration>,
+    /// Whether files, sockets and child processes are watched, unless the configuration forbids it.
+    pub is_external_watched: bool,
     /// Whether the command's output comes back as events, or goes straight to our own streams.
     pub captures_output: bool,
 }
@@ -84,7 +88,8 @@ impl Ending {
 }
 
 pub fn detect(request: &DetectRequest<'_>, emit: impl FnMut(WatchEvent<'_>)) -> Result<Detected, EngineError> {
-    let config = Config::load(request.project)?;
+    let mut config = Config::load(request.project)?;
+    config.watches_external &= request.is_external_watched;
     listen()?;
     let mut store = Store::open_or_create(request.store)?;
     let scratch = Scratch::create(request.store)?;
@@ -113,6 +118,10 @@ pub fn detect(request: &DetectRequest<'_>, emit: impl FnMut(WatchEvent<'_>)) -> 
     }
     let run = NewRun { started_ms, command: &command, exit_code: status.code(), detections: &detections };
     store.add_run(&run)?;
+    let folder = folder_of(request.store);
+    let between = detections.iter().filter(|detection| has_tests(detection));
+    let between: BTreeSet<_> = between.flat_map(|detection| class_dependencies(detection, &folder)).collect();
+    store.note_class_dependencies(&between)?;
     Ok(Detected { ending, seen: Ok(detections) })
 }
 

@@ -26,7 +26,7 @@ impl Rerun<'_> {
     /// Once per cause, and where a test is not known to read it. A finding holds, whether that can be named or not.
     pub(super) fn name_causes(&self, findings: &mut [Finding]) {
         let mut writes: HashMap<(Vec<String>, Vec<String>), Vec<Channel>> = HashMap::new();
-        for finding in findings.iter_mut().filter(|finding| finding.cause.certainty != Certainty::Outside) {
+        for finding in findings {
             let is_read = finding.resources.first().is_some_and(|channel| !channel.read.is_empty());
             let key = (finding.others().to_vec(), finding.cause.fields.clone());
             if let Some(known) = writes.get(&key).filter(|_| is_read) {
@@ -62,6 +62,9 @@ impl Rerun<'_> {
         for trace in &watched.traces {
             let detection = detection_of(trace);
             for seen in Evidence::new(&detection).channels_named(finding.others(), &finding.test) {
+                if finding.cause.certainty == Certainty::Outside && !seen.kind.is_outside_of_heap() {
+                    continue;
+                }
                 let is_same = |known: &&mut Channel| known.name == seen.name && known.writer == seen.writer;
                 match finding.resources.iter_mut().find(is_same) {
                     Some(known) => *known = seen,

@@ -271,4 +271,10 @@ public final class Untether {
     public static Object sequentialScheduler(Object runner, Object scheduler) {
         return UntetherBoundary.sequentialScheduler(runner, scheduler);
     }
+
+    /** The test classes that a build tool is about to run, without those that need not. */
+    @Hidden
+    public static Object chosen(Object classes) {
+        return UntetherBoundary.chosen(classes);
+    }
 }

@@ -32,6 +32,9 @@ final class UntetherBoundary {
         }
     }
 
+    /** Whether only uses of classes are told, and nothing of the heap. */
+    private static boolean isLight;
+
     private static boolean isReady;
     private static boolean isActive;
     private static int outside;
@@ -56,6 +59,15 @@ final class UntetherBoundary {
     /** Called by the agent once the VM is up. */
     static void start() {
         UntetherNative.bind();
+        isLight = UntetherNative.watchesUses();
+        if (isLight) {
+            // What is used before the first test class counts for all of them.
+            UntetherActors.isTelling = true;
+            outside = UntetherActors.create(UntetherActors.OUTSIDE, 0, "", "");
+            UntetherUses.start(outside);
+            isReady = true;
+            return;
+        }
         if (!UntetherHeader.check()) {
             UntetherTrace.note("unsupported", "object headers of this JVM are not laid out as expected");
             return;
@@ -77,6 +89,14 @@ final class UntetherBoundary {
         if (isActive && UntetherLock.suspend()) {
             try {
                 switchTo(outside);
+                if (isLight) {
+                    enter();
+                    try {
+                        UntetherUses.flush();
+                    } finally {
+                        UntetherLock.exit();
+                    }
+                }
             } finally {
                 UntetherLock.resume();
             }
@@ -100,6 +120,35 @@ final class UntetherBoundary {
             return UntetherUndo.obey(command);
         } catch (Throwable unexpected) {
             return command + ": " + unexpected;
+        } finally {
+            UntetherLock.resume();
+        }
+    }
+
+    /** Whether somebody is to be asked which test classes to run: then they have to know how this JVM was started. */
+    static boolean isAsking() {
+        if (!isLight) {
+            return false;
+        }
+        activate();
+        enter();
+        try {
+            UntetherTrace.flush();
+        } finally {
+            UntetherLock.exit();
+        }
+        return true;
+    }
+
+    static Object chosen(Object classes) {
+        if (!isReady || !isLight || !UntetherLock.suspend()) {
+            return classes;
+        }
+        try {
+            return UntetherChoice.of(classes);
+        } catch (Throwable unexpected) {
+            UntetherTrace.note("boundary", "choice: " + unexpected);
+            return classes;
         } finally {
             UntetherLock.resume();
         }
@@ -146,18 +195,17 @@ final class UntetherBoundary {
                 }
                 break;
             case UntetherEvents.JUNIT3_SUITE_MADE:
-                if (UntetherUndo.isolation != 0) {
+                if (needsClassRuns()) {
                     suites.put(self, ((Class<?>) first).getName());
                 }
                 break;
             case UntetherEvents.JUNIT3_CLASS_STARTED:
-                // Such classes have no fixtures: where they begin and end only matters for what is put back in between.
-                if (UntetherUndo.isolation != 0) {
+                if (needsClassRuns()) {
                     classStarted(junit3Class(self));
                 }
                 break;
             case UntetherEvents.JUNIT3_CLASS_FINISHED:
-                if (UntetherUndo.isolation != 0) {
+                if (needsClassRuns()) {
                     classFinished(self == null ? null : junit3Class(self));
                     suites.remove(self);
                 }
@@ -194,6 +242,12 @@ final class UntetherBoundary {
                 java.util.List<?> instances = (java.util.List<?>) first;
                 instanceCreated(instances.get(instances.size() - 1));
                 break;
+            case UntetherEvents.JUNIT4_RUNNER_WANTED:
+                runnerWanted(first == null ? null : ((Class<?>) first).getName());
+                break;
+            case UntetherEvents.JUNIT4_RUNNER_MADE:
+                runnerMade();
+                break;
             case UntetherEvents.SPOCK_SHARED_INSTANCE:
                 sharedInstance = first;
                 break;
@@ -210,6 +264,8 @@ final class UntetherBoundary {
     private static void platformNode(Object descriptor) throws Throwable {
         if (UntetherNames.isTest(descriptor)) {
             platformTest(descriptor);
+        } else if (isLight && classRun == null) {
+            prepared(platformClass(descriptor));
         }
     }
 
@@ -279,9 +335,44 @@ final class UntetherBoundary {
         return names.isOwner() ? names.owner() : null;
     }
 
+    /** How many runners are being made, one inside of the other. */
+    private static int runnersWanted;
+
+    /** Who makes what will run the tests of a class acts for that class, which has not started yet. */
+    private static void runnerWanted(String name) {
+        if (isLight && ++runnersWanted == 1) {
+            prepared(name);
+        }
+    }
+
+    private static void runnerMade() {
+        if (isLight && --runnersWanted == 0 && classRun == null && openTest == null && isActive) {
+            switchTo(outside);
+        }
+    }
+
+    /** Something is done for a class before it starts. */
+    private static void prepared(String name) {
+        if (name == null || classRun != null || openTest != null) {
+            return;
+        }
+        activate();
+        enter();
+        try {
+            UntetherUses.switchTo(UntetherActors.create(UntetherActors.CLASS, outside, name, ""));
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    /** Classes of JUnit 3 have no fixtures: where they begin and end only matters to some. */
+    private static boolean needsClassRuns() {
+        return isLight || UntetherUndo.isolation != 0;
+    }
+
     /** A test instance was made: outside of a test it will serve several of them. */
     private static void instanceCreated(Object instance) {
-        if (openTest != null || classRun == null || !isActive) {
+        if (openTest != null || classRun == null || !isActive || isLight) {
             return;
         }
         String name = instance.getClass().getName() + ".this";
@@ -417,7 +508,25 @@ final class UntetherBoundary {
                 UntetherLock.exit();
             }
             UntetherUndo.classEnded(ended);
+            keepLingering();
         }
+    }
+
+    private static void keepLingering() {
+        if (!isLight) {
+            return;
+        }
+        java.util.HashSet<String> names = UntetherUses.lingering();
+        enter();
+        try {
+            UntetherUses.keep(names);
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    private static ClassRun outermost(ClassRun run) {
+        return run.outer == null ? run : outermost(run.outer);
     }
 
     /** How many classes and suites are running, one inside of the other. */
@@ -543,9 +652,11 @@ final class UntetherBoundary {
         ThreadLocal<Object> local = new ThreadLocal<>();
         local.set(classRun);
         local.remove();
-        Class<?>[] classes = UntetherNative.initializedClasses();
-        Thread[] threads = UntetherNative.liveThreads();
+        Class<?>[] classes = isLight ? null : UntetherNative.initializedClasses();
+        Thread[] threads = isLight ? null : UntetherNative.liveThreads();
+        UntetherUses.look(true);
         Object[] properties = System.getProperties().entrySet().toArray();
+        UntetherUses.look(false);
         // Build tools switch assertions on inside the JVM; a class of no package asks for the default.
         ClassLoader loader = ClassLoader.getSystemClassLoader();
         boolean hasAssertions = loader.classAssertionStatus != null && loader.desiredAssertionStatus("untether");
@@ -560,8 +671,10 @@ final class UntetherBoundary {
             if (hasAssertions) {
                 UntetherFrames.property("untether.assertions", "true");
             }
-            UntetherActors.activate(classes, threads);
-            outside = UntetherActors.current();
+            if (!isLight) {
+                UntetherActors.activate(classes, threads);
+                outside = UntetherActors.current();
+            }
             isActive = true;
         } finally {
             UntetherLock.exit();
@@ -569,6 +682,21 @@ final class UntetherBoundary {
     }
 
     private static void switchTo(int actor) {
+        if (isLight) {
+            int acting = classRun == null ? actor : outermost(classRun).actor;
+            boolean isOther = acting != UntetherUses.current();
+            enter();
+            try {
+                UntetherUses.switchTo(acting);
+            } finally {
+                UntetherLock.exit();
+            }
+            if (isOther) {
+                UntetherNative.acts(acting);
+            }
+            UntetherFaults.tell();
+            return;
+        }
         Thread[] threads = NO_THREADS;
         if (UntetherActors.hasNewThreads) {
             UntetherActors.hasNewThreads = false;
@@ -580,6 +708,7 @@ final class UntetherBoundary {
         } finally {
             UntetherLock.exit();
         }
+        UntetherNative.acts(actor);
         UntetherFaults.tell();
     }
 

@@ -18,6 +18,10 @@ final class UntetherNative {
         stackBounds(new long[2]);
         isRegistry("");
         yieldProcessor();
+        classCount();
+        acts(0);
+        newStretch();
+        thingNumber("");
     }
 
     /** Appends whole frames to this JVM's trace. */
@@ -65,6 +69,27 @@ final class UntetherNative {
 
     /** After what everything is put back: 0 nothing, 1 each class, 2 each test. */
     static native int isolation();
+
+    /** Whether this run is to tell which classes are used, and nothing else. */
+    static native boolean watchesUses();
+
+    /** The number of the class of that name, whoever defines it; 0 where there is none left. */
+    static native int classNumber(String name);
+
+    /** The highest number of a class. */
+    static native int classCount();
+
+    /** Which of these test classes may be left out; null where nobody answers. */
+    static native String[] ask(String[] classes);
+
+    /** Tells who acts from now on to what happens outside of the heap. */
+    static native void acts(int actor);
+
+    /** What was told of files is told again from now on: a class initializer begins or ends. */
+    static native void newStretch();
+
+    /** The number of something that is used like a class, by a name that no class can have; 0 where there is none. */
+    static native int thingNumber(String name);
 
     /** Lets other threads of the system go first. */
     static native void yieldProcessor();

@@ -1,0 +1,575 @@
+//! Running only what a change can affect: which test classes are left out is decided when a test JVM asks, as only then the
+//! code is compiled; what the others used is kept when they have passed.
+
+mod decide;
+mod environment;
+mod outside;
+mod record;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use untether_analysis::dependencies;
+use untether_model::{
+    ClassDependency, ClassOutcome, CodeCache, DependencyKind, Detection, Label, Launch, Reason, ReasonKind, Schedule,
+    Selected, Selection, Skipped, TestClass, Trace, UseRecord, outermost,
+};
+use untether_project::{Code, Config, Outside, is_test_name};
+use untether_runner::{
+    Launcher, WatchEvent, WatchRequest, Watched, Watching, WorkerContext, filters_of, is_jvm_property, stop_signal,
+    watch, watch_and_answer,
+};
+use untether_store::{LastLaunch, Settings, Store, StoreError};
+use untether_wire::module_entries;
+
+use crate::clock::now_ms;
+use crate::detect::{Ending, has_tests};
+use crate::error::{EngineError, listen};
+use crate::run::outcomes_of;
+use crate::scratch::{Scratch, make_folder};
+use crate::select::decide::Decider;
+use crate::select::environment::{Environment, release};
+use crate::select::record::Recorder;
+
+#[derive(Debug)]
+pub struct SelectRequest<'r> {
+    pub store: &'r Path,
+    /// The folder of the whole project, from which modules are named.
+    pub folder: &'r Path,
+}
+
+#[derive(Debug)]
+pub struct SelectiveRunRequest<'r> {
+    pub store: &'r Path,
+    /// The folder whose configuration counts.
+    pub project: &'r Path,
+    /// The folder of the whole project, from which modules are named.
+    pub folder: &'r Path,
+    /// The command of a build tool; none to run in JVMs like those that were last seen.
+    pub build: Option<&'r [String]>,
+    /// Whether nothing is left out.
+    pub runs_all: bool,
+    /// Whether it is kept what test classes use.
+    pub collects: bool,
+    /// Whether those that were left out are run afterwards, to see whether that was right.
+    pub audits: bool,
+    /// Whether files, sockets and child processes are watched, unless the configuration forbids it.
+    pub is_external_watched: bool,
+    /// Whether the command's output comes back as events, or goes straight to our own streams.
+    pub captures_output: bool,
+}
+
+/// What happens meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub enum SelectEvent<'e> {
+    Watch(WatchEvent<'e>),
+    /// The store cannot be used: everything is run, and nothing is kept.
+    NoStore(&'e StoreError),
+    /// Those that were left out are run now.
+    Auditing {
+        count: usize,
+    },
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct SelectivelyRan {
+    pub selection: Selection,
+    /// Of the test classes that ran.
+    pub outcomes: Vec<ClassOutcome>,
+    /// Of those that were left out and then run all the same.
+    pub audit: Option<Vec<ClassOutcome>>,
+    /// What was not right, and is not to be hidden.
+    pub warnings: Vec<String>,
+    /// Whether a detection knows what tests leave for each other.
+    pub has_detection: bool,
+    pub seconds: f64,
+    pub ending: Option<Ending>,
+    pub signal: Option<u8>,
+}
+
+/// The dependencies between the test classes of a module.
+#[derive(Debug, Clone, Default)]
+struct Between {
+    /// Of whom each reads values.
+    inherits: BTreeMap<String, BTreeSet<String>>,
+    /// Whom each needs before itself.
+    needs: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Which test classes of the module read values of which others.
+pub(crate) fn class_dependencies(detection: &Detection, folder: &Path) -> BTreeSet<ClassDependency> {
+    let class = |unit: u32| outermost(detection.unit(unit).class()).to_owned();
+    let module = module_of(&detection.launch, folder);
+    dependencies(detection, &[DependencyKind::Data], |_| true, |_| true)
+        .iter()
+        .map(|it| (class(it.from), class(it.to), it.labels.contains(Label::Lazy)))
+        .filter(|(writer, reader, _)| writer != reader)
+        .map(|(writer, reader, is_lazy)| ClassDependency { module: module.clone(), writer, reader, is_lazy })
+        .collect()
+}
+
+/// What is known, and what is found out while tests run.
+struct Selecting<'s> {
+    folder: PathBuf,
+    store: Option<Store>,
+    cache: &'s RefCell<CodeCache>,
+    runs_all: bool,
+    collects: bool,
+    /// By class path.
+    code: HashMap<Vec<String>, Code<'s>>,
+    between: BTreeMap<String, Between>,
+    /// By process: whom it asked about.
+    asked: HashMap<u32, BTreeSet<String>>,
+    /// By process: how its build tool chooses among tests.
+    filters: HashMap<u32, Settings>,
+    selection: Selection,
+    warnings: Vec<String>,
+}
+
+impl<'s> Selecting<'s> {
+    fn new(folder: &Path, store: Option<Store>, cache: &'s RefCell<CodeCache>) -> Self {
+        let between = store.as_ref().and_then(|store| store.class_dependencies().ok()).unwrap_or_default();
+        let mut by_module: BTreeMap<String, Between> = BTreeMap::new();
+        for ClassDependency { module, writer, reader, is_lazy } in between {
+            let between = by_module.entry(module).or_default();
+            if !is_lazy {
+                between.needs.entry(reader.clone()).or_default().insert(writer.clone());
+            }
+            between.inherits.entry(reader).or_default().insert(writer);
+        }
+        by_module.values_mut().for_each(|between| close(&mut between.inherits));
+        Selecting {
+            folder: folder.to_path_buf(),
+            store,
+            cache,
+            runs_all: false,
+            collects: true,
+            code: HashMap::new(),
+            between: by_module,
+            asked: HashMap::new(),
+            filters: HashMap::new(),
+            selection: Selection::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn module_of(&self, launch: &Launch) -> String {
+        module_of(launch, &self.folder)
+    }
+
+    /// The code that the JVM runs, and what else decides what its tests come to.
+    fn code_of(&mut self, launch: &Launch) -> (&mut Code<'s>, Environment) {
+        let path = class_path(launch);
+        let (folder, cache) = (&self.folder, self.cache);
+        let code = self.code.entry(path.clone()).or_insert_with(|| Code::new(&path, folder, release(launch), cache));
+        let environment = Environment::of(launch, code, folder);
+        code.outside = Outside::new(launch, folder, is_jvm_property);
+        (code, environment)
+    }
+
+    /// Which of these are to be run, in a JVM that was started so.
+    fn decide(&mut self, launch: &Launch, classes: &[String]) -> Result<Selection, StoreError> {
+        let module = self.module_of(launch);
+        let Some(store) = self.store.take() else { return Ok(all(&module, classes)) };
+        let decided = self.decide_with(&store, &module, launch, classes);
+        self.store = Some(store);
+        decided
+    }
+
+    fn decide_with(
+        &mut self,
+        store: &Store,
+        module: &str,
+        launch: &Launch,
+        classes: &[String],
+    ) -> Result<Selection, StoreError> {
+        let records = store.module_records(module)?;
+        let needs = self.between.get(module).map(|between| between.needs.clone()).unwrap_or_default();
+        let (code, environment) = self.code_of(launch);
+        let settings = |hash: &str| -> Option<Settings> { store.settings(hash).ok().flatten() };
+        let mut decider =
+            Decider { module, records: &records, environment: &environment, code, settings: &settings, needs: &needs };
+        Ok(decider.decide(classes))
+    }
+
+    /// Answers a JVM: the classes that it leaves out.
+    fn answer(&mut self, launch: &Launch, classes: &[String]) -> Vec<String> {
+        let launch = &Launch { filters: filters_of(launch), ..launch.clone() };
+        self.filters.insert(launch.pid, launch.filters.clone());
+        if !self.asked.contains_key(&launch.pid) {
+            // What was found when another JVM asked may have been compiled again since.
+            self.code.clear();
+        }
+        self.asked.entry(launch.pid).or_default().extend(classes.iter().cloned());
+        let module = self.module_of(launch);
+        let selection = if self.runs_all {
+            all(&module, classes)
+        } else {
+            self.decide(launch, classes).unwrap_or_else(|error| {
+                self.warnings.push(format!("everything is run: {error}"));
+                all(&module, classes)
+            })
+        };
+        self.note_started(&selection);
+        let left_out: Vec<String> = selection.skipped.iter().map(|skipped| skipped.test.clone()).collect();
+        self.add(selection);
+        left_out
+    }
+
+    /// JVMs may ask about a test class more than once.
+    fn add(&mut self, selection: Selection) {
+        let known = &mut self.selection;
+        for selected in selection.selected {
+            if !known.selected.iter().any(|it| it.module == selected.module && it.test == selected.test) {
+                known.selected.push(selected);
+            }
+        }
+        for skipped in selection.skipped {
+            if !known.skipped.iter().any(|it| it.module == skipped.module && it.test == skipped.test) {
+                known.skipped.push(skipped);
+            }
+        }
+    }
+
+    fn note_started(&mut self, selection: &Selection) {
+        let classes: Vec<TestClass> = selection
+            .selected
+            .iter()
+            .map(|selected| TestClass { module: selected.module.clone(), class: selected.test.clone() })
+            .collect();
+        if let Some(store) = self.store.as_mut().filter(|_| self.collects)
+            && let Err(error) = store.note_started(&classes, now_ms())
+        {
+            self.warnings.push(format!("what runs now is not remembered: {error}"));
+            self.store = None;
+        }
+    }
+
+    /// Keeps what the test classes of the JVMs used. `like` is the launch that they stand for, if they do.
+    fn record(&mut self, traces: &[Trace], like: Option<&LastLaunch>) -> Result<(), StoreError> {
+        if !self.collects || self.store.is_none() {
+            return Ok(());
+        }
+        let now = now_ms();
+        let mut records: Vec<UseRecord> = Vec::new();
+        let mut settings: Vec<(String, Settings)> = Vec::new();
+        let mut launches: BTreeMap<String, LastLaunch> = BTreeMap::new();
+        for trace in traces {
+            if trace.tests().next().is_none() && !self.asked.contains_key(&trace.launch.pid) {
+                continue;
+            }
+            let launch = &match like {
+                Some(like) => like.launch.clone(),
+                None => {
+                    let filters = self.filters.get(&trace.launch.pid).cloned().unwrap_or_default();
+                    Launch { filters, ..trace.launch.clone() }
+                }
+            };
+            let module = self.module_of(launch);
+            let inherits = self.between.get(&module).map(|between| between.inherits.clone()).unwrap_or_default();
+            let asked = self.asked.get(&trace.launch.pid).cloned().unwrap_or_default();
+            let (code, environment) = self.code_of(launch);
+            let hash = environment.hash.clone();
+            let test_names: Vec<String> = code.in_folders().filter(|name| is_test_name(name)).collect();
+            let found = Recorder {
+                trace,
+                code,
+                module: &module,
+                environment: &hash,
+                asked: &asked,
+                inherits: &inherits,
+                now_ms: now,
+            }
+            .records();
+            let last = launches.entry(module.clone()).or_insert_with(|| LastLaunch {
+                module,
+                launch: launch.clone(),
+                classes: like.map(|like| like.classes.clone()).unwrap_or_default(),
+                ignored: like.map(|like| like.ignored.clone()).unwrap_or_default(),
+            });
+            let has_ended = |class: &String| found.iter().any(|record| record.class == *class);
+            last.classes.extend(asked.iter().cloned().chain(found.iter().map(|record| record.class.clone())));
+            last.classes.sort();
+            last.classes.dedup();
+            if like.is_some() && trace.is_complete {
+                // What has no tests when it is run is none.
+                let of_module = self.selection.selected.iter().filter(|selected| selected.module == last.module);
+                let started: BTreeSet<&String> = of_module.map(|selected| &selected.test).collect();
+                let is_none = |class: &String| started.contains(class) && !has_ended(class);
+                last.ignored.extend(started.iter().filter(|class| is_none(class)).map(|class| (*class).clone()));
+                last.classes.retain(|class| !is_none(class));
+            } else if like.is_none() {
+                last.ignored = test_names.into_iter().filter(|name| !last.classes.contains(name)).collect();
+            }
+            settings.push((hash, environment.settings));
+            records.extend(found);
+        }
+        let Some(store) = &mut self.store else { return Ok(()) };
+        store.add_uses(&records, &settings)?;
+        for last in launches.values() {
+            store.note_launch(last, now)?;
+        }
+        Ok(())
+    }
+
+    fn save_cache(&mut self) {
+        if let Some(store) = &mut self.store {
+            // It only saves time.
+            let _ = store.save_code_cache(&mut self.cache.borrow_mut());
+        }
+    }
+}
+
+/// With all that can be reached.
+fn close(edges: &mut BTreeMap<String, BTreeSet<String>>) {
+    let direct = edges.clone();
+    for (from, reached) in edges.iter_mut() {
+        let mut pending: Vec<String> = reached.iter().cloned().collect();
+        while let Some(at) = pending.pop() {
+            for next in direct.get(&at).into_iter().flatten() {
+                if next != from && reached.insert(next.clone()) {
+                    pending.push(next.clone());
+                }
+            }
+        }
+    }
+}
+
+/// The folder that holds the store: modules are named from there.
+pub fn folder_of(store: &Path) -> PathBuf {
+    let folder = store.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
+}
+
+pub(crate) fn module_of(launch: &Launch, folder: &Path) -> String {
+    Path::new(&launch.directory)
+        .strip_prefix(folder)
+        .map_or(&*launch.directory, |path| path.to_str().unwrap_or(""))
+        .to_owned()
+}
+
+fn class_path(launch: &Launch) -> Vec<String> {
+    let directory = Path::new(&launch.directory);
+    let modules = module_entries(&launch.arguments);
+    // Agents of Java's are found where classes are, behind all others.
+    let agents = launch.arguments.iter().filter_map(|argument| argument.strip_prefix("-javaagent:"));
+    let agents = agents.map(|agent| agent.split('=').next().unwrap_or(agent));
+    let entries = launch.class_path.iter().chain(&modules).map(String::as_str).chain(agents);
+    entries.map(|entry| directory.join(entry).to_string_lossy().into_owned()).collect()
+}
+
+fn all(module: &str, classes: &[String]) -> Selection {
+    let select = |class: &String| Selected {
+        module: module.to_owned(),
+        test: class.clone(),
+        reasons: vec![Reason::new(ReasonKind::Asked, "")],
+        last_run_ms: None,
+    };
+    Selection { selected: classes.iter().map(select).collect(), skipped: Vec::new() }
+}
+
+/// What would be run now, from what is compiled. Nothing is written.
+pub fn select(request: &SelectRequest<'_>) -> Result<Selection, EngineError> {
+    let store = Store::open_to_read(request.store)?;
+    let launches = known_launches(&store, request.folder)?;
+    if launches.is_empty() {
+        return Err(EngineError::NothingRecorded);
+    }
+    let cache = RefCell::new(store.code_cache());
+    let mut selecting = Selecting::new(request.folder, Some(store), &cache);
+    let mut selection = Selection::default();
+    for last in &launches {
+        let classes = test_classes(last, &mut selecting);
+        let found = selecting.decide(&last.launch, &classes)?;
+        selection.selected.extend(found.selected);
+        selection.skipped.extend(found.skipped);
+    }
+    Ok(selection)
+}
+
+/// How the tests of each module were last run: selectively, or else watched to detect what depends on what.
+fn known_launches(store: &Store, folder: &Path) -> Result<Vec<LastLaunch>, EngineError> {
+    let launches = store.last_launches()?;
+    if !launches.is_empty() {
+        return Ok(launches);
+    }
+    let detections = match store.latest_run() {
+        Ok(run) => run.detections,
+        Err(StoreError::Empty { .. }) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let of_detection = |detection: Detection| {
+        let classes: BTreeSet<String> = detection.units.iter().map(|unit| outermost(unit.class()).to_owned()).collect();
+        let module = module_of(&detection.launch, folder);
+        LastLaunch { module, launch: detection.launch, classes: classes.into_iter().collect(), ignored: Vec::new() }
+    };
+    Ok(detections.into_iter().filter(has_tests).map(of_detection).collect())
+}
+
+/// The test classes that were last to run and are there still, and those that are new.
+fn test_classes(last: &LastLaunch, selecting: &mut Selecting<'_>) -> Vec<String> {
+    let (code, _) = selecting.code_of(&last.launch);
+    let is_new = |name: &String| is_test_name(name) && !last.classes.contains(name) && !last.ignored.contains(name);
+    let mut new: Vec<String> = code.in_folders().filter(is_new).collect();
+    new.sort();
+    last.classes.iter().filter(|class| code.find(class).is_some()).cloned().chain(new).collect()
+}
+
+pub fn run_selectively(
+    request: &SelectiveRunRequest<'_>,
+    emit: &mut dyn FnMut(SelectEvent<'_>),
+) -> Result<SelectivelyRan, EngineError> {
+    let mut config = Config::load(request.project)?;
+    config.watches_external &= request.is_external_watched;
+    listen()?;
+    let started = Instant::now();
+    if request.build.is_none() && !request.store.exists() {
+        return Err(EngineError::NothingRecorded);
+    }
+    let store = match Store::open_or_create(request.store) {
+        Ok(store) => Some(store),
+        Err(error) if request.build.is_some() => {
+            emit(SelectEvent::NoStore(&error));
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let scratch = Scratch::create(request.store)?;
+    let cache = RefCell::new(store.as_ref().map(Store::code_cache).unwrap_or_default());
+    let mut selecting = Selecting::new(request.folder, store, &cache);
+    (selecting.runs_all, selecting.collects) = (request.runs_all, request.collects);
+    let mut ran = SelectivelyRan { has_detection: !selecting.between.is_empty(), ..SelectivelyRan::default() };
+    match request.build {
+        Some(words) => {
+            let watched = run_in_build(request, &config, words, &scratch.path, &mut selecting, emit)?;
+            ran.ending = Some(Ending::of(&watched));
+            keep(&mut ran, &mut selecting, &watched.traces, None);
+        }
+        None => run_in_workers(request, &config, &scratch.path, &mut selecting, &mut ran, emit)?,
+    }
+    ran.seconds = started.elapsed().as_secs_f64();
+    if request.audits && stop_signal().is_none() {
+        ran.audit = Some(audit(&config, &scratch.path, &mut selecting, emit)?);
+    }
+    selecting.save_cache();
+    ran.selection = selecting.selection;
+    ran.warnings.extend(selecting.warnings);
+    ran.signal = stop_signal();
+    Ok(ran)
+}
+
+fn keep(ran: &mut SelectivelyRan, selecting: &mut Selecting<'_>, traces: &[Trace], like: Option<&LastLaunch>) {
+    for (jvm, trace) in traces.iter().filter(|trace| trace.tests().next().is_some()).enumerate() {
+        ran.outcomes.extend(outcomes_of(trace, jvm));
+    }
+    if let Err(error) = selecting.record(traces, like) {
+        ran.warnings.push(format!("what the tests used was not kept, so that they are run again: {error}"));
+    }
+}
+
+fn run_in_build(
+    request: &SelectiveRunRequest<'_>,
+    config: &Config,
+    words: &[String],
+    folder: &Path,
+    selecting: &mut Selecting<'_>,
+    emit: &mut dyn FnMut(SelectEvent<'_>),
+) -> Result<Watched, EngineError> {
+    let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let watching = WatchRequest {
+        launcher: Launcher::BuildTool(command),
+        config,
+        directory: folder,
+        timeout: None,
+        captures_output: request.captures_output,
+        watching: Watching::ToSelect,
+    };
+    let mut answer = |launch: &Launch, classes: &[String]| selecting.answer(launch, classes);
+    Ok(watch_and_answer(watching, Some(&mut answer), |event| emit(SelectEvent::Watch(event)))?)
+}
+
+fn run_in_workers(
+    request: &SelectiveRunRequest<'_>,
+    config: &Config,
+    folder: &Path,
+    selecting: &mut Selecting<'_>,
+    ran: &mut SelectivelyRan,
+    emit: &mut dyn FnMut(SelectEvent<'_>),
+) -> Result<(), EngineError> {
+    let launches = selecting.store.as_ref().map(|store| known_launches(store, request.folder)).transpose()?;
+    let launches = launches.filter(|launches| !launches.is_empty()).ok_or(EngineError::NothingRecorded)?;
+    for (number, last) in launches.iter().enumerate() {
+        let classes = test_classes(last, selecting);
+        let selection =
+            if request.runs_all { all(&last.module, &classes) } else { selecting.decide(&last.launch, &classes)? };
+        selecting.note_started(&selection);
+        let tests: Vec<String> = selection.selected.iter().map(|selected| selected.test.clone()).collect();
+        selecting.add(selection);
+        if tests.is_empty() {
+            continue;
+        }
+        let watched = run_classes(config, &folder.join(format!("module-{number}")), last, tests, emit)?;
+        if !watched.traces.iter().any(|trace| trace.tests().next().is_some()) && watched.signal.is_none() {
+            let notes = watched.traces.iter().flat_map(|trace| &trace.notes).map(|note| note.text.as_str());
+            let reason = notes.chain(["the JVM ended without having run any"]).next().unwrap_or_default().to_owned();
+            return Err(EngineError::NothingRan { reason });
+        }
+        keep(ran, selecting, &watched.traces, Some(last));
+        if watched.signal.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Runs whole classes in a JVM like the one that was last seen.
+fn run_classes(
+    config: &Config,
+    folder: &Path,
+    last: &LastLaunch,
+    classes: Vec<String>,
+    emit: &mut dyn FnMut(SelectEvent<'_>),
+) -> Result<Watched, EngineError> {
+    make_folder(folder)?;
+    let context = WorkerContext::new(&last.launch, folder)?.for_whole_suites();
+    let watching = WatchRequest {
+        launcher: Launcher::Jvm(context.watchable(&Schedule::new(classes), folder)?),
+        config,
+        directory: folder,
+        timeout: None,
+        captures_output: true,
+        watching: Watching::ToSelect,
+    };
+    Ok(watch(watching, |event| emit(SelectEvent::Watch(event)))?)
+}
+
+/// Runs what was left out.
+fn audit(
+    config: &Config,
+    folder: &Path,
+    selecting: &mut Selecting<'_>,
+    emit: &mut dyn FnMut(SelectEvent<'_>),
+) -> Result<Vec<ClassOutcome>, EngineError> {
+    emit(SelectEvent::Auditing { count: selecting.selection.skipped.len() });
+    let launches = selecting.store.as_ref().map(Store::last_launches).transpose()?.unwrap_or_default();
+    let mut outcomes = Vec::new();
+    for (number, last) in launches.iter().enumerate() {
+        let of_module = |skipped: &&Skipped| skipped.module == last.module;
+        let tests: Vec<String> =
+            selecting.selection.skipped.iter().filter(of_module).map(|skipped| skipped.test.clone()).collect();
+        if tests.is_empty() || stop_signal().is_some() {
+            continue;
+        }
+        let watched = run_classes(config, &folder.join(format!("audit-{number}")), last, tests, emit)?;
+        for trace in &watched.traces {
+            outcomes.extend(outcomes_of(trace, number));
+        }
+    }
+    Ok(outcomes)
+}
