@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use untether_model::{
@@ -32,6 +32,7 @@ pub struct Progress {
 pub struct Gathered {
     files: BTreeMap<PathBuf, Source>,
     progress: Progress,
+    is_removed: bool,
 }
 
 struct Source {
@@ -42,6 +43,10 @@ struct Source {
     gaps: BTreeMap<&'static str, usize>,
     is_broken: bool,
 }
+
+/// What is said of traces whose folder was removed while JVMs wrote to it.
+const REMOVED: &str =
+    "the folder that test JVMs write to was removed meanwhile: what they did then is not known in full";
 
 /// Larger gaps are no loss of records but nonsense.
 const MOST_LOST: usize = 1 << 20;
@@ -64,21 +69,30 @@ fn nobody() -> Actor {
 }
 
 impl Gathered {
-    /// Reads what has been added since the last call.
+    /// Reads what has been added since the last call. A folder that somebody removes costs no test: the JVMs go on writing to
+    /// the files that are open here.
     pub fn poll(&mut self, directory: &Path) -> Result<&Progress, RunnerError> {
         let unreadable = |path: &Path, source| RunnerError::CannotRead { path: path.to_path_buf(), source };
-        for entry in fs::read_dir(directory).map_err(|e| unreadable(directory, e))? {
-            let path = entry.map_err(|e| unreadable(directory, e))?.path();
-            if path.extension().is_some_and(|e| e == "trace") && !self.files.contains_key(&path) {
-                let file = File::open(&path).map_err(|e| unreadable(&path, e))?;
-                self.files.insert(path, Source::new(file));
-                self.progress.jvms += 1;
-            }
+        match self.add_files(directory) {
+            Err((_, error)) if error.kind() == ErrorKind::NotFound => self.is_removed = true,
+            result => result.map_err(|(path, error)| unreadable(&path, error))?,
         }
         for (path, source) in &mut self.files {
             source.read(&mut self.progress).map_err(|e| unreadable(path, e))?;
         }
         Ok(&self.progress)
+    }
+
+    fn add_files(&mut self, directory: &Path) -> Result<(), (PathBuf, std::io::Error)> {
+        for entry in fs::read_dir(directory).map_err(|error| (directory.to_path_buf(), error))? {
+            let path = entry.map_err(|error| (directory.to_path_buf(), error))?.path();
+            if path.extension().is_some_and(|e| e == "trace") && !self.files.contains_key(&path) {
+                let file = File::open(&path).map_err(|error| (path.clone(), error))?;
+                self.files.insert(path, Source::new(file));
+                self.progress.jvms += 1;
+            }
+        }
+        Ok(())
     }
 
     /// How the JVM was started that writes the trace of that name, as far as it has told.
@@ -101,6 +115,9 @@ impl Gathered {
         });
         let finished = |(path, source): (PathBuf, Source)| {
             let mut trace = source.with_left_files().finish();
+            if self.is_removed {
+                trace.notes.push(Note { kind: "limit".to_owned(), text: REMOVED.to_owned() });
+            }
             external::read(&path, config, &mut trace);
             let mut left = made_by_tests(&trace);
             left.extend(std::mem::take(&mut trace.launch.left_files));

@@ -466,6 +466,9 @@ fn keep(ran: &mut SelectivelyRan, selecting: &mut Selecting<'_>, traces: &[Trace
     for (jvm, trace) in traces.iter().filter(|trace| trace.tests().next().is_some()).enumerate() {
         ran.outcomes.extend(outcomes_of(trace, jvm));
     }
+    let notes = traces.iter().flat_map(|trace| &trace.notes);
+    let limits: BTreeSet<&str> = notes.filter(|note| note.kind == "limit").map(|note| note.text.as_str()).collect();
+    ran.warnings.extend(limits.into_iter().map(|limit| format!("what ran now is run again next time: {limit}")));
     if let Err(error) = selecting.record(traces, like) {
         ran.warnings.push(format!("what the tests used was not kept, so that they are run again: {error}"));
     }
