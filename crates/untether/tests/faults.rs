@@ -66,7 +66,6 @@ fn tests_that_are_watched_again_have_the_environment_of_the_workers() {
             }
             @org.junit.jupiter.api.Test void isAbsent() throws Exception {
                 byte[] line = (System.getenv("COLOUR") + " " + System.getenv("LATER") + "\n").getBytes();
-                // Below the project it would be gone with each schedule.
                 Files.write(Paths.get("../seen-by-workers"), line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
                 if (Files.exists(path())) throw new IllegalStateException();
             }
@@ -77,11 +76,19 @@ fn tests_that_are_watched_again_have_the_environment_of_the_workers() {
                       }
                   }";
     let class_path = class_path_with(&folder, &[("AExpectsNoneTest.java", first), ("BCreatesTest.java", second)]);
-    let detected = command(&folder, &["detect", "--classpath", &class_path]).env("COLOUR", "red").output().unwrap();
+    // Neither below the project nor in the folder for temporary files, of which the clone may be a part: what a test made there
+    // would be gone with each schedule.
+    let elsewhere = fresh("faults", "environment-temporary");
+    let command = |arguments: &[&str]| {
+        let mut command = command(&folder, arguments);
+        command.env("TMPDIR", &elsewhere);
+        command
+    };
+    let detected = command(&["detect", "--classpath", &class_path]).env("COLOUR", "red").output().unwrap();
     assert!(detected.status.success(), "{}", text(&detected.stderr));
     let seen = folder.join("../seen-by-workers");
     std::fs::remove_file(&seen).unwrap();
-    let refined = command(&folder, &["refine", "--quiet", "--format", "json", "-j", "1"])
+    let refined = command(&["refine", "--quiet", "--format", "json", "-j", "1"])
         .env("COLOUR", "green")
         .env("LATER", "1")
         .output()
