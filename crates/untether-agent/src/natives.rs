@@ -378,6 +378,25 @@ unsafe extern "system" fn new_stretch(_jni: *mut JNIEnv, _class: jclass) {
     crate::external::new_stretch();
 }
 
+/// Files are to be found as they are now, once more.
+#[unsafe(export_name = "Java_java_lang_UntetherNative_saveFiles")]
+unsafe extern "system" fn save_files(_jni: *mut JNIEnv, _class: jclass, saves: jint) {
+    guarded((), || crate::external::save_files(saves.max(0) as usize));
+}
+
+/// Puts files back; says what cannot be, or nothing.
+#[unsafe(export_name = "Java_java_lang_UntetherNative_putBackFiles")]
+unsafe extern "system" fn put_back_files(jni: *mut JNIEnv, _class: jclass, saves: jint) -> jstring {
+    guarded(ptr::null_mut(), || match crate::external::put_back_files(saves.max(0) as usize) {
+        Some(obstacle) => {
+            let text = CString::new(obstacle).unwrap_or_default();
+            // SAFETY: called inside a native method with its environment, and a NUL-terminated string.
+            unsafe { ((**jni).NewStringUTF)(jni, text.as_ptr()) }
+        }
+        None => ptr::null_mut(),
+    })
+}
+
 /// The number of something that is used like a class; 0 where there is none left, or it is not watched.
 #[unsafe(export_name = "Java_java_lang_UntetherNative_thingNumber")]
 unsafe extern "system" fn thing_number(jni: *mut JNIEnv, _class: jclass, name: jstring) -> jint {

@@ -38,6 +38,10 @@ pub enum EngineError {
     Stopped(String),
     #[error("it is not known what any test uses: run 'untether run -- mvn test' first (with your own command)")]
     NothingRecorded,
+    #[error("{path} is the store that others are to be added to: name those of other runs")]
+    SameStore { path: PathBuf },
+    #[error("there is no store in {path}: name the folder of another store, mostly .untether, or that of its project")]
+    NothingToMerge { path: PathBuf },
     #[error("there is no refinement yet; run 'untether refine' first")]
     NoRefinement,
     #[error("the last refinement found nothing that could be replayed")]

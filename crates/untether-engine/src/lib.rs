@@ -8,6 +8,7 @@ mod detect;
 mod doctor;
 mod error;
 mod latest;
+mod merge;
 mod own;
 mod refine;
 mod replay;
@@ -19,6 +20,7 @@ pub use detect::{ClassPathTests, DetectRequest, Detected, Ending, Tests, Unseen,
 pub use doctor::examine;
 pub use error::EngineError;
 pub use latest::latest_refinement;
+pub use merge::merge;
 pub use refine::{RefineEvent, RefineRequest, Refined, refine};
 pub use replay::{ReplayRequest, replay};
 pub use run::{Isolation, Ran, RunEvent, RunRequest, run};

@@ -12,8 +12,8 @@ use untether_model::{
 };
 use untether_project::Config;
 use untether_runner::{
-    Execution, Executor, Launcher, Limits, WatchEvent, WatchRequest, Watching, WholeClass, WorkerContext, stop_signal,
-    watch,
+    Execution, Executor, Launcher, Limits, WatchEvent, WatchRequest, Watching, WholeClass, WorkerContext, World,
+    stop_signal, watch,
 };
 use untether_store::Store;
 pub use untether_wire::Isolation;
@@ -31,6 +31,8 @@ pub struct RunRequest<'r> {
     /// The command of a build tool; none to run the tests of the last detection in JVMs like those that it saw.
     pub build: Option<&'r [String]>,
     pub isolation: Isolation,
+    /// The folder whose files are put back as well, besides that for temporary files.
+    pub kept_folder: Option<&'r Path>,
     /// Whether each class is also run in a fresh JVM, to compare.
     pub is_checked: bool,
     pub jobs: usize,
@@ -70,7 +72,8 @@ struct Group {
 }
 
 pub fn run(request: &RunRequest<'_>, emit: &mut dyn FnMut(RunEvent<'_>)) -> Result<Ran, EngineError> {
-    let config = Config::load(request.project)?;
+    let mut config = Config::load(request.project)?;
+    config.kept_folders.extend(request.kept_folder.map(Path::to_path_buf));
     listen()?;
     let started = Instant::now();
     let scratch = Scratch::create(request.store)?;
@@ -178,7 +181,7 @@ fn run_in_workers(
     let mut run = IsolatedRun { has_replaced: true, ..IsolatedRun::default() };
     for (number, group) in groups.iter_mut().enumerate() {
         let executor = executor(request, config, &group.launch, &folder.join(format!("group-{number}")))?;
-        let ended = executor.run_classes(&group.classes, request.isolation, request.jobs, |class| {
+        let ended = executor.run_classes(&group.classes, World::PutBack(request.isolation), request.jobs, |class| {
             emit(RunEvent::Ended(class));
         })?;
         let Execution::Ended(mut isolated) = ended else { break };
@@ -251,8 +254,9 @@ impl Checking<'_> {
         for (number, group) in groups.iter().enumerate() {
             let folder = self.folder.join(format!("check-{number}"));
             let executor = executor(self.request, self.config, &group.launch, &folder)?;
+            let world = if self.request.kept_folder.is_some() { World::FreshWithFiles } else { World::Fresh };
             let fresh = |classes: &[WholeClass], each: &mut dyn FnMut(&ClassOutcome)| {
-                executor.run_classes(classes, Isolation::None, self.request.jobs, each)
+                executor.run_classes(classes, world, self.request.jobs, each)
             };
             let Execution::Ended(alone) = fresh(&group.classes, &mut |class| emit(RunEvent::Ended(class)))? else {
                 return Ok(None);

@@ -18,6 +18,9 @@ const BUILD_TOOLS: &[&str] = &[
     "untether.",
 ];
 
+/// Folders into which build tools write what tests came to.
+pub const REPORT_FOLDERS: [&str; 4] = ["surefire-reports", "failsafe-reports", "test-results", "reports"];
+
 /// Launchers, engines and runners of test frameworks: hooked, but their own state is not tracked. What they offer to tests
 /// (assertions, rules, matchers) is woven like any other library, as it reads the tests' state.
 const ENGINES: &[&str] = &[

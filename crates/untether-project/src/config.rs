@@ -35,6 +35,8 @@ pub struct Config {
     pub ignored_external: Rules,
     /// Whether what happens outside of the heap is watched.
     pub watches_external: bool,
+    /// Folders whose files are put back where changes in memory are.
+    pub kept_folders: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -96,6 +98,7 @@ impl Config {
             secrets: join(defaults.store.secrets, own.store.secrets),
             ignored_external: join(defaults.external.ignore, own.external.ignore),
             watches_external: own.external.watch.unwrap_or(true),
+            kept_folders: Vec::new(),
         })
     }
 }

@@ -9,6 +9,7 @@ use untether_wire::normalised;
 
 use crate::json::{JSON_VERSION, write_document};
 use crate::style;
+use crate::text::count;
 
 /// What `doctor` looks at.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -18,10 +19,21 @@ pub struct Health {
     /// Why there is none.
     #[serde(skip)]
     pub no_agent: String,
+    pub store: Remembered,
     /// Those of the last run.
     pub jvms: Vec<JvmHealth>,
     /// Why the last refinement could not run tests as it wanted, and which.
     pub unrunnable: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// How much is remembered.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Remembered {
+    pub bytes: u64,
+    /// Test classes of which it is known what they use.
+    pub classes: u64,
+    /// Each is of one content of what a test class uses: branches have their own.
+    pub records: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -71,6 +83,7 @@ pub fn write_health(out: &mut dyn Write, health: &Health) -> Result<()> {
     let java = health.java.as_deref().unwrap_or("not found: install a JDK of 17 or newer or set JAVA_HOME");
     writeln!(out, "java:  {java}")?;
     writeln!(out, "agent: {}", health.agent.as_deref().unwrap_or(&health.no_agent))?;
+    write_remembered(out, health.store)?;
     if health.jvms.is_empty() {
         writeln!(out, "no run yet: 'untether detect' makes one")?;
     }
@@ -78,6 +91,20 @@ pub fn write_health(out: &mut dyn Write, health: &Health) -> Result<()> {
     write_remarks(out, &health.jvms)?;
     write_withheld(out, &health.jvms)?;
     write_unrunnable(out, health)
+}
+
+fn write_remembered(out: &mut dyn Write, store: Remembered) -> Result<()> {
+    if store.bytes == 0 {
+        return Ok(());
+    }
+    write!(out, "store: {:.1} MB", store.bytes as f64 / 1e6)?;
+    match store.records {
+        0 => writeln!(out),
+        records => {
+            let classes = count(store.classes as usize, "test class", "test classes");
+            writeln!(out, ", {} of what {classes} used", count(records as usize, "record", "records"))
+        }
+    }
 }
 
 /// JVMs that are alike are one line.

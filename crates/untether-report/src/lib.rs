@@ -25,7 +25,7 @@ mod table;
 mod text;
 mod why;
 
-pub use doctor::{Health, JvmHealth, write_health, write_health_json};
+pub use doctor::{Health, JvmHealth, Remembered, write_health, write_health_json};
 pub use dot::write_graph;
 pub use findings::{finding_order, finding_sentence};
 pub use isolation::{write_isolation, write_isolation_json, write_isolation_summary};

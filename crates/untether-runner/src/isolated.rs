@@ -27,6 +27,28 @@ impl WholeClass {
     }
 }
 
+/// What each class finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum World {
+    /// What was there before the class ahead of it, which is put back.
+    PutBack(Isolation),
+    /// A fresh JVM.
+    Fresh,
+    /// A fresh JVM, and the files that were there before the class ahead of it.
+    FreshWithFiles,
+}
+
+impl World {
+    /// What is put back, where something is.
+    fn isolation(self) -> Isolation {
+        match self {
+            World::PutBack(isolation) => isolation,
+            World::Fresh => Isolation::None,
+            World::FreshWithFiles => Isolation::Class,
+        }
+    }
+}
+
 /// What came of classes, in their order.
 #[derive(Debug, Clone, Default)]
 pub struct Isolated {
@@ -38,12 +60,11 @@ pub struct Isolated {
 type Told = Result<Execution<(usize, ClassOutcome)>, RunnerError>;
 
 impl Executor {
-    /// Runs the classes in so many JVMs at a time: with changes put back in between, or each in a fresh one where nothing is
-    /// isolated. Hands each over as it ends.
+    /// Runs the classes in so many JVMs at a time. Hands each over as it ends.
     pub fn run_classes(
         &self,
         classes: &[WholeClass],
-        isolation: Isolation,
+        world: World,
         jobs: usize,
         mut each: impl FnMut(&ClassOutcome),
     ) -> Result<Execution<Isolated>, RunnerError> {
@@ -55,7 +76,7 @@ impl Executor {
         thread::scope(|scope| {
             for _ in 0..jobs.clamp(1, classes.len().max(1)) {
                 let (sender, next, jvms) = (sender.clone(), &next, &jvms);
-                scope.spawn(move || self.run_share(classes, isolation, next, jvms, |told| sender.send(told).is_ok()));
+                scope.spawn(move || self.run_share(classes, world, next, jvms, |told| sender.send(told).is_ok()));
             }
             drop(sender);
             while let Ok(told) = receiver.recv() {
@@ -83,7 +104,7 @@ impl Executor {
     fn run_share(
         &self,
         classes: &[WholeClass],
-        isolation: Isolation,
+        world: World,
         next: &AtomicUsize,
         jvms: &AtomicUsize,
         each: impl Fn(Told) -> bool,
@@ -96,12 +117,12 @@ impl Executor {
                 Some(jvm) => Ok(jvm),
                 None => {
                     let number = jvms.fetch_add(1, Ordering::Relaxed);
-                    self.start_for(isolation).map(|jvm| (number, jvm))
+                    self.start_for(world).map(|jvm| (number, jvm))
                 }
             };
             let ran = started.and_then(|(number, mut jvm)| {
-                let (outcome, followed) = self.run_class(class, number, isolation, &mut jvm)?;
-                if matches!(followed, Followed::PlanOver) && isolation != Isolation::None {
+                let (outcome, followed) = self.run_class(class, number, world.isolation(), &mut jvm)?;
+                if matches!(followed, Followed::PlanOver) && matches!(world, World::PutBack(_)) {
                     current = Some((number, jvm));
                 }
                 Ok(match followed {
@@ -117,10 +138,10 @@ impl Executor {
     }
 
     /// A JVM that takes one plan after the other.
-    fn start_for(&self, isolation: Isolation) -> Result<LiveJvm, RunnerError> {
-        match isolation {
+    fn start_for(&self, world: World) -> Result<LiveJvm, RunnerError> {
+        match world.isolation() {
             Isolation::None => self.start_plain(),
-            _ => self.start_unused(Watching::ToIsolate(isolation)),
+            isolation => self.start_unused(Watching::ToIsolate(isolation)),
         }
     }
 

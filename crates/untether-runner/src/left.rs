@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use untether_frameworks::REPORT_FOLDERS;
 use untether_model::{Deed, ExternalEvent, Launch, Thing, Trace};
 
 /// More than these are not looked at, and not set aside.
@@ -23,8 +24,7 @@ const LIST: &str = "list.json";
 /// What build tools call the folder in which nothing but their output lies.
 const OUTPUT: [&str; 4] = ["target", "build", "out", "bin"];
 
-/// What build tools and coverage tools write there meanwhile.
-const REPORTS: [&str; 4] = ["surefire-reports", "failsafe-reports", "test-results", "reports"];
+/// What coverage tools write there meanwhile.
 const COVERAGE: &str = "exec";
 
 /// Files that were made between two points in time, in the output folders of the build.
@@ -94,7 +94,7 @@ impl Search<'_> {
                 continue;
             }
             if kind.is_dir() {
-                let is_report = entry.file_name().to_str().is_some_and(|name| REPORTS.contains(&name));
+                let is_report = entry.file_name().to_str().is_some_and(|name| REPORT_FOLDERS.contains(&name));
                 if !is_report {
                     self.visit(&path)?;
                 }

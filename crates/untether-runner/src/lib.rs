@@ -27,7 +27,7 @@ pub use command::JvmCommand;
 pub use context::{WorkerContext, filters_of, is_jvm_property, launch_settings};
 pub use error::RunnerError;
 pub use gather::{Gathered, Progress};
-pub use isolated::{Isolated, WholeClass};
+pub use isolated::{Isolated, WholeClass, World};
 pub use left::put_back_set_aside;
 pub use results::{ResultReader, status_of};
 pub use schedule::{Execution, Executor, Limits};

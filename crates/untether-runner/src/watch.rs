@@ -221,6 +221,7 @@ fn drain(output: &Receiver<Output>) -> Vec<Output> {
 
 pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watching) -> Result<PathBuf, RunnerError> {
     let ignore = if watching.puts_back() { &config.ignore_in_undo } else { &config.ignore };
+    let kept_folders = if watching.puts_back() { config.kept_folders.clone() } else { Vec::new() };
     let options = AgentOptions {
         trace_directory: directory.to_path_buf(),
         ignore: ignore.clone(),
@@ -231,7 +232,8 @@ pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watchin
         probes: watching.probes(),
         isolation: watching.isolation(),
         is_thorough: watching == Watching::Thoroughly,
-        external: config.watches_external && watching.tells_external(),
+        external: config.watches_external && watching.tells_external() || !kept_folders.is_empty(),
+        kept_folders,
     };
     let path = directory.join("agent-options");
     std::fs::write(&path, options.to_text())

@@ -5,11 +5,13 @@
 //! tells how JVMs were started.
 
 mod error;
+mod merge;
 mod packed;
 mod read;
 mod refinement;
 mod schema;
 mod selection;
+mod tidy;
 mod write;
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
@@ -20,9 +22,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use error::StoreError;
+pub use merge::Merged;
 pub use read::{RunSummary, StoredRun};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub use selection::{LastLaunch, ModuleRecords, Settings, StoredRecord};
+pub use tidy::{DAY_MS, StoreSize};
 pub use write::NewRun;
 
 /// How long other processes are waited for.

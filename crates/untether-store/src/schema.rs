@@ -224,6 +224,11 @@ DELETE FROM class_state;
 ALTER TABLE use_record ADD COLUMN seal BLOB NOT NULL DEFAULT x'';
 ALTER TABLE class_state ADD COLUMN seal BLOB NOT NULL DEFAULT x'';
 ",
+    "
+-- When a record was last the reason to leave a test class out: what no branch has used for long can go.
+ALTER TABLE use_record ADD COLUMN used_ms INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE tidied (at_ms INTEGER NOT NULL);
+",
 ];
 
 /// Brings the schema up to date. One that is needs no lock, so that readers do not wait for writers.

@@ -18,6 +18,7 @@ const RECORDS_KEPT: i64 = 24;
 /// A record whose states are numbered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRecord {
+    pub number: i64,
     pub class: String,
     pub environment: String,
     pub status: RecordStatus,
@@ -25,6 +26,8 @@ pub struct StoredRecord {
     pub states: Vec<u32>,
     pub seconds: f64,
     pub noted_ms: i64,
+    /// When it last was the reason to leave its class out, to the day.
+    pub used_ms: i64,
 }
 
 /// All that is known of the test classes of a module.
@@ -59,7 +62,7 @@ impl Store {
         let mut query = self
             .connection
             .prepare_cached(
-                "SELECT class, environment, status, reason, states, seconds, noted_ms, seal FROM use_record
+                "SELECT class, environment, status, reason, states, seconds, noted_ms, seal, id, used_ms FROM use_record
                  WHERE module = ?1 ORDER BY noted_ms DESC, id DESC",
             )
             .map_err(failed)?;
@@ -69,6 +72,7 @@ impl Store {
             let status: String = row.get(2).map_err(failed)?;
             let packed: Vec<u8> = row.get(4).map_err(failed)?;
             let record = StoredRecord {
+                number: row.get(8).map_err(failed)?,
                 class: row.get(0).map_err(failed)?,
                 environment: row.get(1).map_err(failed)?,
                 status: serde_json::from_str(&status).map_err(|_| self.corrupt("a status"))?,
@@ -76,6 +80,7 @@ impl Store {
                 states: unpack_numbers(&packed).ok_or_else(|| self.corrupt("a list of classes"))?,
                 seconds: row.get(5).map_err(failed)?,
                 noted_ms: row.get(6).map_err(failed)?,
+                used_ms: row.get(9).map_err(failed)?,
             };
             let seal: Vec<u8> = row.get(7).map_err(failed)?;
             if seal != record_seal(module, &record.class, &record.environment, &status, &packed) {
@@ -127,29 +132,17 @@ impl Store {
     /// Adds what test classes used, whole or not at all. A record of the same content is replaced.
     pub fn add_uses(&mut self, records: &[UseRecord], settings: &[(String, Settings)]) -> Result<(), StoreError> {
         self.in_transaction(|transaction| {
-            for (environment, settings) in settings {
-                transaction.execute(
-                    "INSERT OR IGNORE INTO environment (hash, settings) VALUES (?1, ?2)",
-                    params![environment, serde_json::to_string(settings).unwrap_or_default()],
-                )?;
-            }
-            let mut numbers: HashMap<&ClassState, u32> = HashMap::new();
+            insert_settings(transaction, settings)?;
+            let mut numbers = Numbers::default();
             for record in records {
-                let mut states = Vec::with_capacity(record.states.len());
-                for state in &record.states {
-                    let number = match numbers.get(state) {
-                        Some(&number) => number,
-                        None => *numbers.entry(state).or_insert(number_of(transaction, state)?),
-                    };
-                    states.push(number);
-                }
-                states.sort_unstable();
-                states.dedup();
-                insert_record(transaction, record, &pack_numbers(&states))?;
+                transaction.execute(
+                    "DELETE FROM unfinished WHERE module = ?1 AND class = ?2",
+                    params![record.module, record.class],
+                )?;
+                let states = numbers.packed(transaction, record)?;
+                insert_record(transaction, record, &states)?;
             }
-            transaction
-                .execute("DELETE FROM environment WHERE hash NOT IN (SELECT environment FROM use_record)", [])?;
-            Ok(())
+            forget_settings(transaction)
         })
     }
 
@@ -164,16 +157,7 @@ impl Store {
     }
 
     pub fn note_launch(&mut self, last: &LastLaunch, now_ms: i64) -> Result<(), StoreError> {
-        let list = |names: &[String]| serde_json::to_string(names).unwrap_or_default();
-        let Ok(launch) = serde_json::to_string(&last.launch) else { return Ok(()) };
-        self.in_transaction(|transaction| {
-            transaction.execute("DELETE FROM last_launch WHERE module = ?1", [&last.module])?;
-            transaction.execute(
-                "INSERT INTO last_launch (module, launch, classes, ignored, noted_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![last.module, launch, list(&last.classes), list(&last.ignored), now_ms],
-            )?;
-            Ok(())
-        })
+        self.in_transaction(|transaction| put_launch(transaction, last, now_ms))
     }
 
     /// In place of what was known of the same modules.
@@ -309,7 +293,21 @@ impl Store {
         })
     }
 
-    fn in_transaction(
+    /// These records were the reason to leave test classes out.
+    pub fn note_used(&mut self, records: &[i64], now_ms: i64) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.in_transaction(|transaction| {
+            let mut update = transaction.prepare_cached("UPDATE use_record SET used_ms = ?2 WHERE id = ?1")?;
+            for record in records {
+                update.execute(params![record, now_ms])?;
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn in_transaction(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
@@ -325,11 +323,9 @@ impl Store {
     }
 }
 
-fn insert_record(transaction: &Transaction<'_>, record: &UseRecord, states: &[u8]) -> rusqlite::Result<()> {
+pub(crate) fn insert_record(transaction: &Transaction<'_>, record: &UseRecord, states: &[u8]) -> rusqlite::Result<()> {
     let UseRecord { module, class, environment, .. } = record;
-    let of_class = params![module, class];
     let status = serde_json::to_string(&record.status).unwrap_or_default();
-    transaction.execute("DELETE FROM unfinished WHERE module = ?1 AND class = ?2", of_class)?;
     transaction.execute(
         "DELETE FROM use_record WHERE module = ?1 AND class = ?2 AND environment = ?3 AND states = ?4",
         params![module, class, environment, states],
@@ -352,10 +348,60 @@ fn insert_record(transaction: &Transaction<'_>, record: &UseRecord, states: &[u8
         ])?;
     transaction.execute(
         "DELETE FROM use_record WHERE module = ?1 AND class = ?2 AND id NOT IN
-         (SELECT id FROM use_record WHERE module = ?1 AND class = ?2 ORDER BY noted_ms DESC, id DESC LIMIT ?3)",
+         (SELECT id FROM use_record WHERE module = ?1 AND class = ?2
+          ORDER BY MAX(noted_ms, used_ms) DESC, id DESC LIMIT ?3)",
         params![module, class, RECORDS_KEPT],
     )?;
     Ok(())
+}
+
+pub(crate) fn put_launch(transaction: &Transaction<'_>, last: &LastLaunch, noted_ms: i64) -> rusqlite::Result<()> {
+    let list = |names: &[String]| serde_json::to_string(names).unwrap_or_default();
+    let Ok(launch) = serde_json::to_string(&last.launch) else { return Ok(()) };
+    transaction.execute(
+        "INSERT OR REPLACE INTO last_launch (module, launch, classes, ignored, noted_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![last.module, launch, list(&last.classes), list(&last.ignored), noted_ms],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn insert_settings(transaction: &Transaction<'_>, settings: &[(String, Settings)]) -> rusqlite::Result<()> {
+    for (environment, settings) in settings {
+        transaction.execute(
+            "INSERT OR IGNORE INTO environment (hash, settings) VALUES (?1, ?2)",
+            params![environment, serde_json::to_string(settings).unwrap_or_default()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Settings that no record is of.
+pub(crate) fn forget_settings(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute("DELETE FROM environment WHERE hash NOT IN (SELECT environment FROM use_record)", [])?;
+    Ok(())
+}
+
+/// The numbers of states, as far as they were asked for.
+#[derive(Default)]
+pub(crate) struct Numbers<'r> {
+    known: HashMap<&'r ClassState, u32>,
+}
+
+impl<'r> Numbers<'r> {
+    /// Those of a record's states, as they are stored.
+    pub(crate) fn packed(&mut self, transaction: &Transaction<'_>, record: &'r UseRecord) -> rusqlite::Result<Vec<u8>> {
+        let mut states = Vec::with_capacity(record.states.len());
+        for state in &record.states {
+            let number = match self.known.get(state) {
+                Some(&number) => number,
+                None => *self.known.entry(state).or_insert(number_of(transaction, state)?),
+            };
+            states.push(number);
+        }
+        states.sort_unstable();
+        states.dedup();
+        Ok(pack_numbers(&states))
+    }
 }
 
 fn number_of(transaction: &Transaction<'_>, state: &ClassState) -> rusqlite::Result<u32> {
@@ -455,7 +501,7 @@ fn pack_numbers(numbers: &[u32]) -> Vec<u8> {
     bytes
 }
 
-fn unpack_numbers(mut bytes: &[u8]) -> Option<Vec<u32>> {
+pub(crate) fn unpack_numbers(mut bytes: &[u8]) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     let mut last = 0u32;
     while !bytes.is_empty() {

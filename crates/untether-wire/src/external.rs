@@ -86,6 +86,40 @@ frames! {
     }
 }
 
+/// How the folder's name ends that stands beside `NAME.trace`, with what files held before they were changed.
+pub const KEPT_EXTENSION: &str = "kept";
+
+codes! {
+    /// What stood at a path before it was changed.
+    pub enum Kept {
+        Nothing = 0,
+        /// A file, of which there is a copy.
+        File = 1,
+        Directory = 2,
+        /// A link, with what it says.
+        Link = 3,
+        /// It cannot be put back, for a reason.
+        Unknown = 4,
+    }
+}
+
+frames! {
+    /// What is to be put back. The JVM and its children append to one file, so that what was first changed stands first.
+    pub enum KeptFrame with *b"UNTKEPT\x01", tags in kept_tag {
+        1 Agent Before {
+            name: String,
+            kept: Kept,
+            /// The name of the copy, what the link says, or the reason.
+            content: String,
+            mode: u32,
+            seconds: u64,
+            nanos: u32,
+            /// Which file it is: whoever stands there later may be another one that has a name elsewhere.
+            inode: u64,
+        },
+    }
+}
+
 /// The bytes of a path that stands in a frame.
 pub fn path_bytes(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());

@@ -101,6 +101,8 @@ pub struct AgentOptions {
     pub is_thorough: bool,
     /// Whether what happens outside of the heap is told.
     pub external: bool,
+    /// Folders whose files are put back as well, besides that for temporary files; none where files stay as they are.
+    pub kept_folders: Vec<PathBuf>,
 }
 
 impl Default for AgentOptions {
@@ -116,12 +118,13 @@ impl Default for AgentOptions {
             isolation: Isolation::None,
             is_thorough: false,
             external: false,
+            kept_folders: Vec::new(),
         }
     }
 }
 
 impl AgentOptions {
-    const FIRST_LINE: &str = "untether agent options 6";
+    const FIRST_LINE: &str = "untether agent options 7";
 
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\ntrace_directory={}\n", Self::FIRST_LINE, self.trace_directory.display());
@@ -144,6 +147,9 @@ impl AgentOptions {
         if self.external {
             text.push_str("external=true\n");
         }
+        for folder in &self.kept_folders {
+            text.push_str(&format!("keep={}\n", folder.display()));
+        }
         text
     }
 
@@ -154,7 +160,7 @@ impl AgentOptions {
         }
         let mut trace_directory = None;
         let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut registries, mut secrets) = (Vec::new(), Vec::new());
+        let (mut registries, mut secrets, mut kept_folders) = (Vec::new(), Vec::new(), Vec::new());
         let (mut is_thorough, mut external) = (false, false);
         let (mut probes, mut isolation) = (Probes::All, Isolation::None);
         for line in lines.filter(|line| !line.is_empty()) {
@@ -170,6 +176,7 @@ impl AgentOptions {
                 Isolation::KEY => isolation = Isolation::parse(value)?,
                 "thorough" => is_thorough = value == "true",
                 "external" => external = value == "true",
+                "keep" => kept_folders.push(PathBuf::from(value)),
                 _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
             }
         }
@@ -184,6 +191,7 @@ impl AgentOptions {
             isolation,
             is_thorough,
             external,
+            kept_folders,
         })
     }
 

@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Show through what one test depends on another, with the stacks of the write and the read
     Why(WhyArguments),
+    /// Look after what is remembered: add what another store knows
+    Store(StoreArguments),
     /// Show what could not be watched in the last run, and check this machine
     Doctor(DoctorArguments),
     /// Print the default rules, to copy from into untether.toml
@@ -159,7 +161,7 @@ pub(crate) enum GraphFormat {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Shows what touches the project's own state: fields of its classes, and properties, locale, time zone
+    after_help = "Shows what touches the project's own state: fields of its classes, and properties, locale, time zone \
 and standard streams that its code sets. 'untether why WRITER READER' explains one pair.
 
 Examples:
@@ -194,7 +196,7 @@ pub(crate) struct DepsArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Uses the JVMs that the last 'untether detect' captured; no build tool is needed. A refinement that
+    after_help = "Uses the JVMs that the last 'untether detect' captured; no build tool is needed. A refinement that \
 is interrupted goes on where it was when it is started again.
 
 Exit codes: 0 done, 1 what --fail-on names was found, 2 wrong usage or input, 3 an internal problem.
@@ -239,16 +241,16 @@ pub(crate) struct RefineArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A test class is left out if it passed before, and every class that it used is as it was then, with the same JVM,
-settings and test framework. What has changed is seen after the build tool has compiled. Everything that is not understood
+    after_help = "A test class is left out if it passed before, and every class that it used is as it was then, with the same JVM, \
+settings and test framework. What has changed is seen after the build tool has compiled. Everything that is not understood \
 is run. Without a command, test classes are run in JVMs like those that were last seen.
 
-With --isolate all test classes are run, and what each changes in memory is put back when it ends: static fields and all that
-they lead to, in the project, in libraries and in the JDK (properties, locale, time zone, loggers, streams). So the next class
-finds what it would find in a JVM of its own. What cannot be put back, such as threads that go on, costs a new JVM; inside of a
+With --isolate all test classes are run, and what each changes in memory is put back when it ends: static fields and all that \
+they lead to, in the project, in libraries and in the JDK (properties, locale, time zone, loggers, streams). So the next class \
+finds what it would find in a JVM of its own. What cannot be put back, such as threads that go on, costs a new JVM; inside of a \
 build tool it is named instead. Projects that start a JVM for each class (reuseForks=false) run in one JVM per module.
 
-Exit codes: those of the build tool, or 0 all passed, 1 tests failed or --check or --audit found something, 2 wrong usage or
+Exit codes: those of the build tool, or 0 all passed, 1 tests failed or --check or --audit found something, 2 wrong usage or \
 input, 3 an internal problem.
 
 Examples:
@@ -269,6 +271,9 @@ pub(crate) struct RunArguments {
         default_missing_value = "class"
     )]
     pub(crate) isolate: Option<Isolate>,
+    /// Put files back as well: those of the project's folder and of the folder for temporary files
+    #[arg(long, requires = "isolate")]
+    pub(crate) isolate_files: bool,
     /// Run everything, and remember what it uses
     #[arg(long, conflicts_with = "isolate")]
     pub(crate) all: bool,
@@ -372,7 +377,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Tests can be given as com.example.ATest#m, ATest#m or m, with module: in front where two modules have the
+    after_help = "Tests can be given as com.example.ATest#m, ATest#m or m, with module: in front where two modules have the \
 same; a class stands for its tests and fixtures.
 
 Examples:
@@ -393,6 +398,31 @@ pub(crate) struct WhyArguments {
     /// The form of the output
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct StoreArguments {
+    #[command(subcommand)]
+    pub(crate) command: StoreCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Add what other stores know of what test classes use, such as those of the shards of a CI build
+    #[command(
+        after_help = "What was known stays: of two records of the same content the newer one is kept. Dependencies between \
+tests and findings are not added.
+
+Examples:
+  untether store merge ../shard-1/.untether ../shard-2/.untether
+  untether store merge ../other-checkout"
+    )]
+    Merge {
+        /// The folders of the other stores, or of their projects
+        #[arg(required = true, value_name = "OTHER")]
+        others: Vec<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]

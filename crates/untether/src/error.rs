@@ -53,6 +53,7 @@ fn of_engine(error: &EngineError) -> u8 {
     match error {
         E::Config(_) | E::ClassPath(_) | E::Order(_) | E::Name(_) => USAGE,
         E::NotTests { .. } | E::NoRefinement | E::NothingRecorded => USAGE,
+        E::SameStore { .. } | E::NothingToMerge { .. } => USAGE,
         E::NoFindings | E::UnknownFinding { .. } | E::AmbiguousFinding { .. } => USAGE,
         E::Store(
             StoreError::Missing { .. } | StoreError::Empty { .. } | StoreError::Newer { .. } | StoreError::Older { .. },

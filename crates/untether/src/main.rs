@@ -15,6 +15,7 @@ mod refine;
 mod replay;
 mod run;
 mod select;
+mod store;
 mod why;
 
 use std::process::ExitCode;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Select(request) => select::select(&store, request),
         Command::Explain(request) => select::explain(&store, request),
         Command::Why(request) => why::run(&store, request),
+        Command::Store(request) => store::run(&store, request),
         Command::Doctor(request) => doctor::run(&store, request),
         Command::Config => {
             print!("{}", untether_project::DEFAULTS);

@@ -23,6 +23,16 @@ pub(crate) fn for_reading(given: Option<&Path>) -> PathBuf {
     given.map(Path::to_path_buf).or_else(above).unwrap_or_else(|| PathBuf::from(NAME))
 }
 
+/// Another store, named by its folder, by its file, or by the folder of its project.
+pub(crate) fn other(given: &Path) -> PathBuf {
+    let of_project = given.join(NAME);
+    match given.parent() {
+        Some(folder) if given.is_file() => folder.to_path_buf(),
+        _ if of_project.join(Store::FILE_NAME).exists() => of_project,
+        _ => given.to_path_buf(),
+    }
+}
+
 /// The folder whose `untether.toml` counts for a store: the one that it lies in, as far as it was found by its name.
 pub(crate) fn project_of(store: &Path) -> &Path {
     match store.parent() {

@@ -21,14 +21,26 @@ pub(crate) fn run(store: &Path, arguments: &RunArguments) -> Result<u8, Error> {
         None => Isolation::None,
     };
     let is_built = !arguments.build.is_empty();
+    let jobs = match arguments.jobs.map(usize::from) {
+        Some(jobs) if jobs > 1 && arguments.isolate_files => {
+            return Err(Error::Usage(
+                "files are put back for one class at a time: leave out -j, or --isolate-files".to_owned(),
+            ));
+        }
+        Some(jobs) => jobs,
+        None if arguments.isolate_files => 1,
+        None => thread::available_parallelism().map_or(2, usize::from),
+    };
+    let folder = place::folder_of(store);
     let mut display = RunDisplay::new(arguments.quiet, arguments.format == Format::Json);
     let request = RunRequest {
         store,
         project: if is_built { Path::new(".") } else { place::project_of(store) },
         build: is_built.then_some(arguments.build.as_slice()),
         isolation,
+        kept_folder: arguments.isolate_files.then_some(folder.as_path()),
         is_checked: arguments.check,
-        jobs: arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(2, usize::from), usize::from),
+        jobs,
         test_timeout: arguments.test_timeout,
         captures_output: display.captures_output(),
     };

@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
 use support::small::{SmallProject, Told, set};
-use support::{feature_version, jdks};
+use support::{feature_version, jdks, text, untether};
 
 const VALUE: &str = "package lib; public class Value { public static int get() { return 1; } }";
 const OTHER_VALUE: &str = "package lib; public class Value { public static int get() { return 2; } }";
@@ -41,6 +41,37 @@ fn recorded(name: &str) -> SmallProject {
 fn assert_because(told: &Told, kind: &str) {
     for test in &told.selected {
         assert_eq!(told.reasons_of(test), [kind], "{test}: {}", told.document);
+    }
+}
+
+// ---- several stores
+
+#[test]
+fn what_the_shards_of_a_build_recorded_is_known_to_the_store_that_they_are_merged_into() {
+    let roots = ["classes", "library"];
+    for (name, test) in [("shard-1", &TESTS[..1]), ("shard-2", &TESTS[1..])] {
+        let shard = project(name);
+        shard.compile("library", &[], &[("Value.java", VALUE)]);
+        shard.compile("classes", &["library"], test);
+        shard.record(&roots, &[], &[test[0].0.trim_end_matches(".java")]);
+    }
+    let whole = project("merged");
+    whole.compile("library", &[], &[("Value.java", VALUE)]);
+    whole.compile("classes", &["library"], TESTS);
+    let merge = |other: &str| untether(&whole.folder, &["store", "merge", other]);
+    // By the folder of the project, and by its own.
+    for other in ["../shard-1", "../shard-2/.untether"] {
+        let merged = merge(other);
+        assert!(merged.status.success(), "{}", text(&merged.stderr));
+        assert!(text(&merged.stderr).contains("1 new record about 1 test class"), "{}", text(&merged.stderr));
+    }
+    whole.must_run(&roots, &[], &[]);
+    whole.compile("library", &[], &[("Value.java", OTHER_VALUE)]);
+    whole.must_run(&roots, &[], USER);
+    for (other, message) in [("..", "there is no store in .."), (".", "is the store that others are to be added to")] {
+        let refused = merge(other);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains(message), "{}", text(&refused.stderr));
     }
 }
 

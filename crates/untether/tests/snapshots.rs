@@ -45,6 +45,8 @@ fn suite_settings(folder: &Path, home: &Path) -> Settings {
     filter(r"(?m)^(agent: |  .agent.: .).*libuntether_agent[-0-9a-f]*.so", "$1[AGENT]");
     filter(r"(?m)^java:  .*", "java:  [JAVA]");
     filter(r#"(?m)^  "java": .*"#, r#"  "java": "[JAVA]","#);
+    filter(r"(?m)^store: [\d.]+ MB", "store: [SIZE] MB");
+    filter(r#""bytes": \d+"#, r#""bytes": [SIZE]"#);
     filter(r"JVM \d[^ ]*", "JVM [VERSION]");
     filter(r#""java_version": .*"#, r#""java_version": "[VERSION]","#);
     filter(r"(?m)^untether: \d+ s, .*\n", "");
@@ -112,7 +114,7 @@ fn help() {
     let folder = fresh("snapshots", "help");
     let _bound = settings().bind_to_scope();
     assert_snapshot!("help", printed(&folder, &["--help"]));
-    for name in ["detect", "deps", "refine", "replay", "run", "why", "doctor", "config", "completions"] {
+    for name in ["detect", "deps", "refine", "replay", "run", "why", "store", "doctor", "config", "completions"] {
         assert_snapshot!(format!("help_{name}"), printed(&folder, &[name, "--help"]));
     }
     // All of the rules are known from their file.

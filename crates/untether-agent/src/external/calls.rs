@@ -146,6 +146,15 @@ bodies! {
     remove_at(folder: c_int, path: Path0, flags: c_int) -> c_int, or -1, by removing_at: unlinkat;
     make(path: Path0, mode: c_uint) -> c_int, or -1, by making: mkdir mkfifo;
     make_at(folder: c_int, path: Path0, mode: c_uint) -> c_int, or -1, by making_at: mkdirat mkfifoat;
+    make_node(path: Path0, mode: c_uint, device: u64) -> c_int, or -1, by making_node: mknod;
+    make_node_at(folder: c_int, path: Path0, mode: c_uint, device: u64) -> c_int, or -1, by making_node_at: mknodat;
+    draw(name: *mut c_char) -> c_int, or -1, by drawing: mkstemp mkstemp64;
+    draw_with(name: *mut c_char, setting: c_int) -> c_int, or -1, by drawing_with:
+        mkostemp mkostemp64 mkstemps mkstemps64;
+    draw_with_both(name: *mut c_char, length: c_int, flags: c_int) -> c_int, or -1, by drawing_with_both:
+        mkostemps mkostemps64;
+    draw_folder(name: *mut c_char) -> *mut c_char, or std::ptr::null_mut(), by drawing_folder: mkdtemp;
+    list(path: Path0, names: Pointer, filter: Pointer, order: Pointer) -> c_int, or -1, by listing: scandir scandir64;
     add_name(from: Path0, to: Path0) -> c_int, or -1, by naming: link;
     add_name_at(folder: c_int, from: Path0, target: c_int, to: Path0, flags: c_int) -> c_int, or -1, by naming_at: linkat;
     add_link(content: Path0, path: Path0) -> c_int, or -1, by linking: symlink;
@@ -207,6 +216,19 @@ exported! {
     mkfifo, "rdx" => make;
     mkdirat, "rcx" => make_at;
     mkfifoat, "rcx" => make_at;
+    mknod, "rcx" => make_node;
+    mknodat, "r8" => make_node_at;
+    mkstemp, "rsi" => draw;
+    mkstemp64, "rsi" => draw;
+    mkostemp, "rdx" => draw_with;
+    mkostemp64, "rdx" => draw_with;
+    mkstemps, "rdx" => draw_with;
+    mkstemps64, "rdx" => draw_with;
+    mkostemps, "rcx" => draw_with_both;
+    mkostemps64, "rcx" => draw_with_both;
+    mkdtemp, "rsi" => draw_folder;
+    scandir, "r8" => list;
+    scandir64, "r8" => list;
     link, "rdx" => add_name;
     linkat, "r9" => add_name_at;
     symlink, "rdx" => add_link;
@@ -395,6 +417,22 @@ unsafe fn opening_folder(r: &Recorder, call: impl FnOnce() -> Pointer, path: Pat
     // SAFETY: given by the caller.
     unsafe { tell_seen(r, deed, (libc::AT_FDCWD, path), true, is_found) };
     result
+}
+
+unsafe fn listing(
+    r: &Recorder,
+    call: impl FnOnce() -> c_int,
+    path: Path0,
+    _names: Pointer,
+    _filter: Pointer,
+    _order: Pointer,
+) -> c_int {
+    let count = call();
+    let is_found = count >= 0 || is_there();
+    let deed = if count < 0 { Deed::Looked } else { Deed::Listed };
+    // SAFETY: given by the caller.
+    unsafe { tell_seen(r, deed, (libc::AT_FDCWD, path), true, is_found) };
+    count
 }
 
 // ---- looking
@@ -602,6 +640,73 @@ unsafe fn making_at(r: &Recorder, call: impl FnOnce() -> c_int, folder: c_int, p
     unsafe { make_and_tell(r, (folder, path), call) }
 }
 
+unsafe fn making_node(r: &Recorder, call: impl FnOnce() -> c_int, path: Path0, _mode: c_uint, _device: u64) -> c_int {
+    // SAFETY: given by the caller.
+    unsafe { make_and_tell(r, (libc::AT_FDCWD, path), call) }
+}
+
+unsafe fn making_node_at(
+    r: &Recorder,
+    call: impl FnOnce() -> c_int,
+    folder: c_int,
+    path: Path0,
+    _mode: c_uint,
+    _device: u64,
+) -> c_int {
+    // SAFETY: given by the caller.
+    unsafe { make_and_tell(r, (folder, path), call) }
+}
+
+unsafe fn drawing(r: &Recorder, call: impl FnOnce() -> c_int, name: *mut c_char) -> c_int {
+    // SAFETY: given by the caller.
+    unsafe { draw_and_tell(r, call, name, |opened| (opened >= 0).then_some(opened)) }
+}
+
+unsafe fn drawing_with(r: &Recorder, call: impl FnOnce() -> c_int, name: *mut c_char, _setting: c_int) -> c_int {
+    // SAFETY: given by the caller.
+    unsafe { drawing(r, call, name) }
+}
+
+unsafe fn drawing_with_both(
+    r: &Recorder,
+    call: impl FnOnce() -> c_int,
+    name: *mut c_char,
+    _length: c_int,
+    _flags: c_int,
+) -> c_int {
+    // SAFETY: given by the caller.
+    unsafe { drawing(r, call, name) }
+}
+
+unsafe fn drawing_folder(r: &Recorder, call: impl FnOnce() -> *mut c_char, name: *mut c_char) -> *mut c_char {
+    // SAFETY: given by the caller.
+    unsafe { draw_and_tell(r, call, name, |made| (!made.is_null()).then_some(NO_DESCRIPTOR)) }
+}
+
+/// Makes what nobody has, under a name that the C library draws: only afterwards it is known.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string, and so it is after the call.
+unsafe fn draw_and_tell<T: Copy>(
+    r: &Recorder,
+    call: impl FnOnce() -> T,
+    name: *mut c_char,
+    made: fn(T) -> Option<c_int>,
+) -> T {
+    let result = call();
+    quietly(|| {
+        // SAFETY: given by the caller.
+        let path = unsafe { r.wanted(libc::AT_FDCWD, name) };
+        let (Some(descriptor), Some(path)) = (made(result), path) else { return };
+        let before = Condition { thing: Thing::Absent, ..paths::NOTHING_KNOWN };
+        r.note_made(&path);
+        r.seen(Deed::Looked, &path, false, false);
+        r.tell(Done { deed: Deed::Created, path: &path, follows: false, before, is_whole: true });
+        descriptors::opened(descriptor, r.segment(), true);
+    });
+    result
+}
+
 /// What may only be made where nothing is. Who makes a folder that is there already would have made it otherwise.
 ///
 /// # Safety
@@ -658,6 +763,12 @@ unsafe fn naming_at(
 ) -> c_int {
     // SAFETY: given by the caller.
     unsafe {
+        // From now on, it can be changed under another name.
+        quietly(|| {
+            if let Some(path) = r.wanted(folder, from) {
+                r.keep(&path, false);
+            }
+        });
         let made = make_and_tell(r, (target, to), call);
         if made == 0 {
             tell_seen(r, Deed::Read, (folder, from), false, true);
@@ -701,7 +812,16 @@ unsafe fn renaming_at_2(
         if paths::metadata(&from, false).is_some() {
             r.seen(Deed::Read, &from, false, true);
         }
-        (at(&from), at(&to), if from.is_dir() { paths::below(&from, MOST_MOVED) } else { Vec::new() })
+        let moved = if from.is_dir() { paths::below(&from, MOST_MOVED) } else { Vec::new() };
+        r.keep(&from, false);
+        r.keep(&to, false);
+        for path in &moved {
+            r.keep(path, false);
+            if let Ok(rest) = path.strip_prefix(&from) {
+                r.keep(&to.join(rest), false);
+            }
+        }
+        (at(&from), at(&to), moved)
     });
     let result = call();
     if result != 0 {

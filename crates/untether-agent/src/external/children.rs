@@ -15,6 +15,7 @@ use untether_wire::{ACTOR_VARIABLE, Deed, EXTERNAL_VARIABLE, ExternalFrame, PREL
 
 use crate::external::calls::{next, quietly};
 use crate::external::images::own_path;
+use crate::external::keep::Keeper;
 use crate::external::log::Log;
 use crate::external::recorder::{Recorder, install, prefix, recorder};
 use crate::preload::PRELOAD;
@@ -48,7 +49,9 @@ pub(crate) fn begin_child() {
     // A JVM reads much of itself.
     let own = program.parent().filter(|folder| folder.ends_with("bin") && program.ends_with("java"));
     let hidden = folder.into_iter().chain(own.and_then(Path::parent).map(prefix)).collect();
-    let recorder = Recorder::new(Log::append(path), actor, hidden);
+    let keeper = Keeper::of_parent(Path::new(OsStr::from_bytes(path.to_bytes())));
+    let mut recorder = Recorder::new(Log::append(path), actor, hidden);
+    recorder.keeper = keeper;
     if !program.ends_with(HELPER) {
         let command = std::fs::read("/proc/self/cmdline").unwrap_or_default();
         let words: Vec<_> = command.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();

@@ -40,7 +40,7 @@ pub(super) fn opened(descriptor: c_int, segment: u32, is_written: bool) {
 fn first(descriptor: c_int, flag: u32) -> Option<PathBuf> {
     let known = entry(descriptor)?;
     let found = known.load(Ordering::Relaxed);
-    if found == 0 {
+    if found == 0 || paths::is_aside() {
         return None;
     }
     let now = mark(recorder()?.segment());
@@ -72,9 +72,14 @@ fn writing(descriptor: c_int, is_whole: bool) {
     if entry(descriptor).is_none_or(|known| known.load(Ordering::Relaxed) == 0) {
         return;
     }
-    let path = if is_whole { quietly(|| paths::opened(descriptor)) } else { first(descriptor, WRITTEN) };
+    let path = match is_whole {
+        true if paths::is_aside() => None,
+        true => quietly(|| paths::opened(descriptor)),
+        false => first(descriptor, WRITTEN),
+    };
     if let (Some(path), Some(recorder)) = (path, recorder()) {
         quietly(|| {
+            recorder.keep(&path, true);
             let before = paths::condition(&path, true);
             recorder.tell(Done { deed: Deed::Wrote, path: &path, follows: true, before, is_whole });
         });
@@ -139,6 +144,7 @@ fn mapping(access: c_int, flags: c_int, file: c_int) {
 fn forget(descriptor: c_int) {
     // A child that shares our memory until it is another program closes what is open here.
     if let Some(known) = entry(descriptor).filter(|known| known.load(Ordering::Relaxed) != 0)
+        && !paths::is_aside()
         && recorder().is_some_and(|recorder| recorder.is_own_process())
     {
         known.store(0, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The file to which a watched JVM and all its children append. Each frame is one write to a file that is only appended to,
+//! A file to which a watched JVM and all its children append. Each frame is one write to a file that is only appended to,
 //! so nothing is locked, nothing is kept in memory, and a process that is killed has told what it did.
 
 use std::ffi::{CString, c_int};
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use untether_wire::{ExternalFrame, Wire as _};
+use untether_wire::Wire;
 
 /// A number that nobody reaches by chance, so that a program which closes all it knows does not meet it.
 const FIRST_DESCRIPTOR: c_int = 1000;
@@ -20,8 +20,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A new file, held open.
-    pub(super) fn create(path: &Path) -> Option<Self> {
+    /// A new file for frames of that kind, held open.
+    pub(super) fn create<F: Wire>(path: &Path) -> Option<Self> {
         let log = Log { path: CString::new(path.as_os_str().as_bytes()).ok()?, held: None, has_failed: false.into() };
         let opened = log.open(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)?;
         // SAFETY: a descriptor of ours; the second call closes the first number.
@@ -33,7 +33,7 @@ impl Log {
                 Log { held: Some(held), ..log }
             }
         };
-        log.bytes(&ExternalFrame::HEADER);
+        log.bytes(&F::HEADER);
         Some(log)
     }
 
@@ -55,7 +55,7 @@ impl Log {
         (opened >= 0).then_some(opened)
     }
 
-    pub(super) fn frame(&self, frame: &ExternalFrame) {
+    pub(super) fn frame(&self, frame: &impl Wire) {
         self.bytes(&frame.encode());
     }
 
@@ -82,6 +82,13 @@ impl Log {
 
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// How much all have written.
+    pub(super) fn length(&self) -> u64 {
+        // SAFETY: a descriptor of ours; nothing is written, so where it stands does not matter.
+        let end = self.held.map_or(-1, |held| unsafe { libc::lseek(held, 0, libc::SEEK_END) });
+        end.max(0) as u64
     }
 
     /// What all have written from there on.

@@ -8,10 +8,11 @@ mod calls;
 mod children;
 mod descriptors;
 mod images;
+mod keep;
 mod log;
 mod paths;
 mod recorder;
 mod sockets;
 
 pub(crate) use children::{begin_child, is_child};
-pub(crate) use recorder::{acts, begin, begin_marking, finish, new_stretch};
+pub(crate) use recorder::{acts, begin, begin_marking, finish, new_stretch, put_back_files, save_files};

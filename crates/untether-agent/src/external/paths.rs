@@ -1,5 +1,6 @@
 //! Paths as programs give them, made absolute and free of links, and what stands there.
 
+use std::cell::Cell;
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
@@ -14,6 +15,15 @@ use crate::lifeline;
 /// Of larger files, what they are is told by their size and time, and by how they begin.
 const LARGEST: u64 = 16 << 20;
 const BEGINNING: u64 = 64 << 10;
+
+thread_local! {
+    /// Whether this thread's descriptors are its own: their numbers are others' elsewhere.
+    static IS_ASIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+pub(super) fn is_aside() -> bool {
+    IS_ASIDE.get()
+}
 
 pub(super) const NOTHING_KNOWN: Condition = Condition { thing: Thing::Unknown, high: 0, low: 0 };
 
@@ -38,6 +48,9 @@ pub(super) unsafe fn absolute(folder: c_int, path: *const c_char) -> Option<Path
     Some(folder.join(given))
 }
 
+/// As many links as the system follows.
+const MOST_LINKS: u32 = 40;
+
 /// What a descriptor was opened as.
 pub(super) fn opened(descriptor: c_int) -> Option<PathBuf> {
     let path = fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
@@ -47,17 +60,28 @@ pub(super) fn opened(descriptor: c_int) -> Option<PathBuf> {
 /// Without links and dots, as far as there is something; `follows` tells whether the last part may be a link that is
 /// followed.
 pub(super) fn canonical(path: &Path, follows: bool) -> PathBuf {
+    canonical_within(path, follows, MOST_LINKS)
+}
+
+fn canonical_within(path: &Path, follows: bool, links: u32) -> PathBuf {
     if follows && let Ok(found) = fs::canonicalize(path) {
         return found;
     }
+    // A link that leads to nothing: who makes a file there makes what it names.
+    if follows
+        && links > 0
+        && let (Some(folder), Ok(target)) = (path.parent(), fs::read_link(path))
+    {
+        return canonical_within(&folder.join(target), true, links - 1);
+    }
     match (path.parent(), path.components().next_back()) {
-        (Some(parent), Some(Component::Normal(name))) => canonical(parent, true).join(name),
+        (Some(parent), Some(Component::Normal(name))) => canonical_within(parent, true, links).join(name),
         (Some(parent), Some(Component::ParentDir)) => {
-            let mut folder = canonical(parent, true);
+            let mut folder = canonical_within(parent, true, links);
             folder.pop();
             folder
         }
-        (Some(parent), _) => canonical(parent, true),
+        (Some(parent), _) => canonical_within(parent, true, links),
         (None, _) => path.to_path_buf(),
     }
 }
@@ -140,10 +164,12 @@ fn content(path: &Path, data: &Metadata) -> (u64, u64) {
 
 /// Runs it on a thread with descriptors of its own: whoever closes a file loses all locks that the process has on it, and here
 /// that is nobody.
-fn aside<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+/// On a thread with descriptors of its own.
+pub(super) fn aside<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
     const STACK: usize = 256 << 10;
     let thread = std::thread::Builder::new().stack_size(STACK).spawn(move || {
         lifeline::leave_signals_to_others();
+        IS_ASIDE.set(true);
         // SAFETY: only this thread's table of descriptors becomes its own.
         if unsafe { libc::unshare(libc::CLONE_FILES) } == 0 { work() } else { None }
     });
@@ -166,4 +192,29 @@ pub(super) fn below(folder: &Path, most: usize) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_that_leads_to_nothing_is_what_it_names_and_one_that_leads_to_itself_ends() {
+        let folder = std::env::temp_dir().join(format!("untether-paths-{}", std::process::id()));
+        let folder = {
+            fs::create_dir_all(&folder).unwrap();
+            folder.canonicalize().unwrap()
+        };
+        symlink("inner/../absent.txt", folder.join("dangling")).unwrap();
+        symlink("circle/inside", folder.join("circle")).unwrap();
+        let dangling = canonical(&folder.join("dangling"), true);
+        let not_followed = canonical(&folder.join("dangling"), false);
+        let circle = canonical(&folder.join("circle/deep/er"), true);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(dangling, folder.join("absent.txt"));
+        assert_eq!(not_followed, folder.join("dangling"));
+        assert!(circle.starts_with(&folder), "{}", circle.display());
+    }
 }

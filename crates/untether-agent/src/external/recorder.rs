@@ -13,6 +13,7 @@ use untether_wire::{Condition, Deed, EXTERNAL_EXTENSION, ExternalFrame, Probes, 
 
 use crate::agent::{Agent, lock};
 use crate::external::images::Images;
+use crate::external::keep::Keeper;
 use crate::external::log::Log;
 use crate::external::paths;
 
@@ -36,6 +37,8 @@ pub(super) struct Recorder {
     jars: Vec<Vec<u8>>,
     /// Folders whose class files the JVM loads.
     class_folders: Vec<Vec<u8>>,
+    /// Where files are put back.
+    pub(super) keeper: Option<Keeper>,
     /// None in a program that is no JVM of ours.
     jvm: Option<Jvm>,
 }
@@ -78,21 +81,50 @@ pub(super) fn install(recorder: Recorder) {
 pub(crate) fn begin(agent: &'static Agent, jni: *mut JNIEnv) -> bool {
     let folder = &agent.options.trace_directory;
     let path = folder.join(&agent.trace.name).with_extension(EXTERNAL_EXTENSION);
-    let (Some(log), Some(vm)) = (Log::create(&path), java_vm(jni)) else { return false };
+    let (Some(log), Some(vm)) = (Log::create::<ExternalFrame>(&path), java_vm(jni)) else { return false };
     let mut hidden =
         vec![prefix(folder), prefix(Path::new(&agent.jvmti.system_property("java.home").unwrap_or_default()))];
     hidden.extend(folder.parent().filter(|store| store.ends_with(".untether")).map(prefix));
     let (mut jars, mut class_folders) = (Vec::new(), Vec::new());
     for entry in &agent.class_path {
         let Ok(path) = std::path::absolute(entry) else { continue };
-        if path.is_dir() {
-            class_folders.push(prefix(&path));
+        // Whoever walks through it does so under its real name.
+        for path in path.canonicalize().ok().filter(|real| *real != path).into_iter().chain([path]) {
+            if path.is_dir() {
+                class_folders.push(prefix(&path));
+            }
+            jars.push(path.as_os_str().as_bytes().to_vec());
         }
-        jars.push(path.as_os_str().as_bytes().to_vec());
     }
     let jvm = Jvm { agent, vm, has_ended: false.into(), settled: Mutex::default(), marks: OnceLock::new() };
-    install(Recorder { jars, class_folders, jvm: Some(jvm), ..Recorder::new(log, 0, hidden) });
+    let kept_folders = &agent.options.kept_folders;
+    let keeper = (!kept_folders.is_empty()).then(|| {
+        let temporary = agent.jvmti.system_property("java.io.tmpdir").map(PathBuf::from);
+        Keeper::create(&path, kept_folders.iter().cloned().chain(temporary).chain([std::env::temp_dir()]))
+    });
+    if keeper.as_ref().is_some_and(Option::is_none) {
+        agent.trace.note(agent.kind_of_gap(), "files cannot be put back: there is no room for what they held");
+    }
+    install(Recorder {
+        jars,
+        class_folders,
+        keeper: keeper.flatten(),
+        jvm: Some(jvm),
+        ..Recorder::new(log, 0, hidden)
+    });
     true
+}
+
+/// The world is to be found as it is now, again: at most so many such points are remembered.
+pub(crate) fn save_files(saves: usize) {
+    if let Some(keeper) = recorder().and_then(|recorder| recorder.keeper.as_ref()) {
+        keeper.save(saves);
+    }
+}
+
+/// Puts back what was changed since the last of so many points; what cannot be is told.
+pub(crate) fn put_back_files(saves: usize) -> Option<String> {
+    recorder()?.keeper.as_ref()?.put_back(saves)
 }
 
 fn java_vm(jni: *mut JNIEnv) -> Option<*mut JavaVM> {
@@ -170,6 +202,7 @@ impl Recorder {
             hidden: hidden.into_iter().filter(|prefix| prefix.len() > 1).collect(),
             jars: Vec::new(),
             class_folders: Vec::new(),
+            keeper: None,
             jvm: None,
         }
     }
@@ -221,7 +254,26 @@ impl Recorder {
 
     /// How it is before it is changed, where that is to be told.
     pub(super) fn before(&self, deed: Deed, path: &Path, follows: bool) -> Option<Condition> {
-        self.is_new(deed, path.as_os_str().as_bytes()).then(|| paths::condition(path, follows))
+        self.is_new(deed, path.as_os_str().as_bytes()).then(|| {
+            self.keep(path, follows);
+            paths::condition(path, follows)
+        })
+    }
+
+    /// Keeps what stands there, where it is to be put back later.
+    pub(super) fn keep(&self, path: &Path, follows: bool) {
+        let Some(keeper) = self.keeper.as_ref().filter(|keeper| keeper.is_wanted()) else { return };
+        let path = paths::canonical(path, follows);
+        if !self.is_hidden(path.as_os_str().as_bytes()) {
+            keeper.keep(path);
+        }
+    }
+
+    /// Notes that nothing stood there, where that is to be put back later.
+    pub(super) fn note_made(&self, path: &Path) {
+        if let Some(keeper) = self.keeper.as_ref().filter(|keeper| keeper.is_wanted()) {
+            keeper.note_made(paths::canonical(path, false));
+        }
     }
 
     /// Something was looked at, or read.

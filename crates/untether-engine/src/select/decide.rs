@@ -21,6 +21,8 @@ pub(crate) struct Decider<'d, 'c> {
     pub(crate) settings: &'d dyn Fn(&str) -> Option<Settings>,
     /// The test classes that each needs before itself.
     pub(crate) needs: &'d BTreeMap<String, BTreeSet<String>>,
+    /// The numbers of the records for which test classes were left out, and when that was so before.
+    pub(crate) used: Vec<(i64, i64)>,
 }
 
 enum Decision {
@@ -89,6 +91,9 @@ impl Decider<'_, '_> {
             known.iter().filter(|record| record.environment == self.environment.hash).collect();
         for record in &alike {
             if record.states.iter().all(|state| *holds.entry(*state).or_insert_with(|| self.holds(*state))) {
+                if record.status == RecordStatus::Passed {
+                    self.used.push((record.number, record.used_ms));
+                }
                 return match record.status {
                     RecordStatus::Passed => Decision::Skip { seconds: record.seconds, last_run_ms: record.noted_ms },
                     RecordStatus::Failed => select(vec![Reason::new(ReasonKind::Failed, "")]),

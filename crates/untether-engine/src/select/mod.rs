@@ -22,7 +22,7 @@ use untether_runner::{
     Launcher, WatchEvent, WatchRequest, Watched, Watching, WorkerContext, filters_of, is_jvm_property, stop_signal,
     watch, watch_and_answer,
 };
-use untether_store::{LastLaunch, Settings, Store, StoreError};
+use untether_store::{DAY_MS, LastLaunch, Settings, Store, StoreError};
 use untether_wire::module_entries;
 
 use crate::clock::now_ms;
@@ -127,6 +127,8 @@ struct Selecting<'s> {
     /// By process: how its build tool chooses among tests.
     filters: HashMap<u32, Settings>,
     selection: Selection,
+    /// The numbers of the records for which test classes were left out, and when that was so before.
+    used: Vec<(i64, i64)>,
     warnings: Vec<String>,
 }
 
@@ -153,6 +155,7 @@ impl<'s> Selecting<'s> {
             asked: HashMap::new(),
             filters: HashMap::new(),
             selection: Selection::default(),
+            used: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -191,9 +194,19 @@ impl<'s> Selecting<'s> {
         let needs = self.between.get(module).map(|between| between.needs.clone()).unwrap_or_default();
         let (code, environment) = self.code_of(launch);
         let settings = |hash: &str| -> Option<Settings> { store.settings(hash).ok().flatten() };
-        let mut decider =
-            Decider { module, records: &records, environment: &environment, code, settings: &settings, needs: &needs };
-        Ok(decider.decide(classes))
+        let mut decider = Decider {
+            module,
+            records: &records,
+            environment: &environment,
+            code,
+            settings: &settings,
+            needs: &needs,
+            used: Vec::new(),
+        };
+        let selection = decider.decide(classes);
+        let used = decider.used;
+        self.used.extend(used);
+        Ok(selection)
     }
 
     /// Answers a JVM: the classes that it leaves out.
@@ -316,9 +329,16 @@ impl<'s> Selecting<'s> {
         Ok(())
     }
 
-    fn save_cache(&mut self) {
+    /// What saves time and room, and is no reason to complain where it cannot be done.
+    fn look_after_store(&mut self) {
+        let now = now_ms();
+        let is_old = |used: &&(i64, i64)| now - used.1 >= DAY_MS;
+        let used: Vec<i64> = self.used.iter().filter(is_old).map(|(number, _)| *number).collect();
         if let Some(store) = &mut self.store {
-            // It only saves time.
+            if self.collects {
+                let _ = store.note_used(&used, now);
+                let _ = store.tidy(now);
+            }
             let _ = store.save_code_cache(&mut self.cache.borrow_mut());
         }
     }
@@ -455,7 +475,7 @@ pub fn run_selectively(
     if request.audits && stop_signal().is_none() {
         ran.audit = Some(audit(&config, &scratch.path, &mut selecting, emit)?);
     }
-    selecting.save_cache();
+    selecting.look_after_store();
     ran.selection = selecting.selection;
     ran.warnings.extend(selecting.warnings);
     ran.signal = stop_signal();

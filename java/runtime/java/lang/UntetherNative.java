@@ -91,6 +91,12 @@ final class UntetherNative {
     /** The number of something that is used like a class, by a name that no class can have; 0 where there is none. */
     static native int thingNumber(String name);
 
+    /** Files are to be found as they are now, once more; so many such points are remembered. */
+    static native void saveFiles(int saves);
+
+    /** Puts back what was changed since the last of so many points; says what cannot be, else null. */
+    static native String putBackFiles(int saves);
+
     /** Lets other threads of the system go first. */
     static native void yieldProcessor();
 }

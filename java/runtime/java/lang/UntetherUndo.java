@@ -256,11 +256,16 @@ final class UntetherUndo {
         } finally {
             UntetherLock.exit();
         }
+        UntetherNative.saveFiles(depth);
     }
 
     /** What running threads wrote is left to the save before, and so to the end of the class that started them. */
     private static void undo(boolean isDropped) {
         boolean hasThreads = depth > 1 && isAnyRunning();
+        String inFiles = UntetherNative.putBackFiles(depth);
+        if (inFiles != null && obstacle == null) {
+            obstacle = inFiles;
+        }
         UntetherLock.enterSuspended();
         try {
             int start = starts[depth - 1];
@@ -650,6 +655,6 @@ final class UntetherUndo {
     private static boolean isHarmless(Thread thread) {
         String type = thread.getClass().getName();
         return type.startsWith("jdk.internal.") || type.equals("java.util.concurrent.ForkJoinWorkerThread")
-                && thread.getName().startsWith("ForkJoinPool.commonPool") || thread.getName().equals("process reaper");
+                && thread.getName().startsWith("ForkJoinPool.commonPool") || thread.getName().startsWith("process reaper");
     }
 }
