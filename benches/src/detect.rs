@@ -27,6 +27,10 @@ pub(crate) struct DetectArguments {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
 
+    /// Also run each suite watched with --no-external, to see what watching files, sockets and processes adds
+    #[arg(long)]
+    external: bool,
+
     /// The home of a JDK; may be repeated [default: that of JAVA_HOME, or else of the PATH]
     #[arg(long, value_name = "HOME")]
     java: Vec<PathBuf>,
@@ -111,7 +115,7 @@ impl<'a> Bench<'a> {
         eprintln!("{}, JDK {}: resolving the class path", subject.name, jdk.version);
         let directory = self.directory.join(&subject.name);
         let suite = Suite::prepare(subject, directory, Duration::from_secs(self.arguments.timeout))?;
-        let (mut plain, mut watched) = (Vec::new(), Vec::new());
+        let (mut plain, mut watched, mut heap_only) = (Vec::new(), Vec::new(), Vec::new());
         for turn in 1..=self.arguments.runs {
             let say = |kind: &str, run: &Run| {
                 let usage = run.usage;
@@ -130,15 +134,21 @@ impl<'a> Bench<'a> {
             let run = suite.run_plain(&jdk.java)?;
             say("plain", &run);
             plain.push(run);
-            let run = suite.run_watched(&jdk.java, &self.untether)?;
+            let run = suite.run_watched(&jdk.java, &self.untether, &[])?;
             say("watched", &run);
             watched.push(run);
+            if self.arguments.external {
+                let run = suite.run_watched(&jdk.java, &self.untether, &["--no-external"])?;
+                say("heap-only", &run);
+                heap_only.push(run.usage.cpu_seconds);
+            }
         }
-        Ok(sum_up(subject, plain, watched))
+        let heap_cpu = (!heap_only.is_empty()).then(|| median(heap_only.into_iter()));
+        Ok(sum_up(subject, plain, watched, heap_cpu))
     }
 }
 
-fn sum_up(subject: &Subject, plain: Vec<Run>, watched: Vec<Run>) -> Measurement {
+fn sum_up(subject: &Subject, plain: Vec<Run>, watched: Vec<Run>, heap_cpu: Option<f64>) -> Measurement {
     let cpu = |runs: &[Run]| median(runs.iter().map(|run| run.usage.cpu_seconds));
     let wall = |runs: &[Run]| median(runs.iter().map(|run| run.usage.wall_seconds));
     let peak = |runs: &[Run]| median(runs.iter().map(|run| run.usage.peak_megabytes));
@@ -154,6 +164,7 @@ fn sum_up(subject: &Subject, plain: Vec<Run>, watched: Vec<Run>) -> Measurement 
         tests,
         plain_cpu,
         watched_cpu,
+        heap_cpu,
         wall_ratio,
         plain_peak,
         watched_peak,

@@ -12,6 +12,8 @@ const MOST_CPU_RATIO: f64 = 2.0;
 /// Suites that take less are mostly start-up: of those, more than this is too much.
 const SHORT: f64 = 2.0;
 const MOST_EXTRA: f64 = 1.0;
+/// What watching files, sockets and processes may add, in parts of the plain run.
+const MOST_EXTERNAL: f64 = 0.10;
 const MOST_MEMORY_RATIO: f64 = 2.0;
 const MOST_MEMORY_EXTRA: f64 = 200.0;
 /// Of a suite's differences; the number says how many there are.
@@ -31,6 +33,8 @@ pub(crate) struct Measurement {
     pub(crate) tests: u64,
     pub(crate) plain_cpu: f64,
     pub(crate) watched_cpu: f64,
+    /// Watched without what happens outside of the heap, where that was measured.
+    pub(crate) heap_cpu: Option<f64>,
     pub(crate) wall_ratio: f64,
     pub(crate) plain_peak: f64,
     pub(crate) watched_peak: f64,
@@ -41,6 +45,11 @@ pub(crate) struct Measurement {
 impl Measurement {
     fn cpu_ratio(&self) -> f64 {
         self.watched_cpu / self.plain_cpu
+    }
+
+    /// What watching files, sockets and processes adds, in parts of the plain run.
+    fn external_share(&self) -> Option<f64> {
+        self.heap_cpu.map(|heap| (self.watched_cpu - heap) / self.plain_cpu)
     }
 
     /// How much of the memory it may use it does use.
@@ -125,6 +134,7 @@ impl Report {
             "plain CPU s",
             "watched CPU s",
             "CPU ratio",
+            "of that external",
             "wall ratio",
             "plain MB",
             "watched MB",
@@ -140,6 +150,7 @@ impl Report {
                 format!("{:.1}", measurement.plain_cpu),
                 format!("{:.1}", measurement.watched_cpu),
                 format!("{:.2}", measurement.cpu_ratio()),
+                measurement.external_share().map_or(String::new(), |share| format!("{share:.2}")),
                 format!("{:.2}", measurement.wall_ratio),
                 format!("{:.0}", measurement.plain_peak),
                 format!("{:.0}", measurement.watched_peak),
@@ -161,8 +172,11 @@ impl Report {
             true => one.watched_cpu - one.plain_cpu <= MOST_EXTRA,
             false => one.cpu_ratio() <= MOST_CPU_RATIO,
         };
+        let external: Vec<f64> = self.measured.iter().filter_map(Measurement::external_share).collect();
+        let external = (!external.is_empty())
+            .then(|| geometric_mean(external.iter().map(|share| (1.0 + share).max(f64::MIN_POSITIVE))) - 1.0);
         let differences: usize = self.measured.iter().map(|measurement| measurement.differences.len()).sum();
-        vec![
+        let mut limits = vec![
             Limit {
                 what: "geometric mean of CPU ratios".to_owned(),
                 found: format!("{mean:.2}"),
@@ -189,7 +203,14 @@ impl Report {
                 limit: "none".to_owned(),
                 holds: differences == 0,
             },
-        ]
+        ];
+        limits.extend(external.map(|share| Limit {
+            what: "CPU for what is outside of the heap, in parts of the plain run (geometric mean)".to_owned(),
+            found: format!("{share:.2}"),
+            limit: format!("at most {MOST_EXTERNAL:.2}"),
+            holds: share <= MOST_EXTERNAL,
+        }));
+        limits
     }
 }
 
@@ -245,6 +266,7 @@ mod tests {
             tests: 1234,
             plain_cpu: 10.0,
             watched_cpu: 10.0 * cpu,
+            heap_cpu: None,
             wall_ratio: 1.25,
             plain_peak: 300.0,
             watched_peak: peak,
@@ -270,6 +292,16 @@ mod tests {
         report.add(measurement("c", 2.6, 801.0));
         assert_eq!(words(&report), ["missed", "missed", "missed", "holds"]);
         assert!(!report.is_good());
+    }
+
+    #[test]
+    fn what_is_outside_of_the_heap_has_a_limit_of_its_own() {
+        let mut report = Report::new("17", 1);
+        report.add(Measurement { heap_cpu: Some(14.0), ..measurement("a", 1.5, 400.0) });
+        report.add(Measurement { heap_cpu: Some(14.2), ..measurement("b", 1.5, 400.0) });
+        assert_eq!(words(&report), ["holds"; 5]);
+        report.add(Measurement { heap_cpu: Some(10.0), ..measurement("c", 1.5, 400.0) });
+        assert_eq!(words(&report), ["holds", "holds", "holds", "holds", "missed"]);
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl<'s> Suite<'s> {
     }
 
     /// The product, from its start to its end: also what it does after the JVM has ended counts.
-    pub(crate) fn run_watched(&self, java: &Path, untether: &Path) -> Result<Run, Failure> {
+    pub(crate) fn run_watched(&self, java: &Path, untether: &Path, options: &[&str]) -> Result<Run, Failure> {
         let files = RunFiles::create(self, "watched")?;
         let order = files.directory.join("order.txt");
         fs::write(&order, self.plan.join("\n") + "\n").map_err(Failure::io("write", &order))?;
@@ -127,7 +127,7 @@ impl<'s> Suite<'s> {
         command.arg("--store").arg(&store).args(["detect", "--quiet", "--classpath", &files.class_path]);
         command.arg("--order").arg(&order).arg("--java").arg(java);
         command.args(self.subject.jvm_args.iter().map(|argument| format!("--jvm-arg={argument}")));
-        command.current_dir(&files.work);
+        command.args(options).current_dir(&files.work);
         let (end, usage) = measure(&mut command, &files.output, self.limit)?;
         if !matches!(end, End::Exit(0 | 1)) {
             return Err(files.failure("the watched run", end));

@@ -116,8 +116,12 @@ fn run_in_build(
     let ending = Ending::of(&watched);
     let mut run = IsolatedRun::default();
     let mut groups = Vec::new();
-    for trace in watched.traces.iter().filter(|trace| trace.tests().next().is_some()) {
+    for trace in &watched.traces {
         let outcomes = outcomes_of(trace, run.jvms);
+        // Of a class whose fixtures fail, no test is seen.
+        if outcomes.is_empty() {
+            continue;
+        }
         run.jvms += 1;
         run.not_restored.extend(trace.not_restored.iter().cloned());
         run.classes.extend(outcomes.iter().cloned());
