@@ -366,6 +366,12 @@ unsafe extern "system" fn isolation(_jni: *mut JNIEnv, _class: jclass) -> jint {
     guarded(0, || agent::get().map_or(0, |agent| agent.options.isolation.number()))
 }
 
+/// Whether uses of classes are those of tests.
+#[unsafe(export_name = "Java_java_lang_UntetherNative_isByTest")]
+unsafe extern "system" fn is_by_test(_jni: *mut JNIEnv, _class: jclass) -> jboolean {
+    guarded(0, || agent::get().is_some_and(|agent| agent.options.by_test).into())
+}
+
 /// Whoever acts from now on, to all that happens outside of the heap.
 #[unsafe(export_name = "Java_java_lang_UntetherNative_acts")]
 unsafe extern "system" fn acts(_jni: *mut JNIEnv, _class: jclass, actor: jint) {

@@ -27,6 +27,8 @@ pub enum Moment {
 pub enum Event {
     /// Nothing: it is asked for an answer.
     Asked,
+    /// The tests that were found are about to be known.
+    PlatformPlanned,
     PlatformNode,
     PlatformStarted,
     PlatformFinished,
@@ -63,13 +65,6 @@ impl Event {
     }
 }
 
-impl Moment {
-    /// Whether nothing is missed where the framework has no such method.
-    pub fn is_optional(self) -> bool {
-        matches!(self, Moment::Given | Moment::Handed)
-    }
-}
-
 /// One woven method of a test framework.
 #[derive(Debug, Clone, Copy)]
 pub struct Hook {
@@ -78,6 +73,13 @@ pub struct Hook {
     pub descriptor: &'static str,
     pub moment: Moment,
     pub event: Event,
+}
+
+impl Hook {
+    /// Whether nothing is missed where the framework has no such method.
+    pub fn is_optional(&self) -> bool {
+        matches!(self.moment, Moment::Given | Moment::Handed) || self.event == Event::PlatformPlanned
+    }
 }
 
 const fn hook(
@@ -103,6 +105,13 @@ const RUN: &str = "(Lorg/junit/runner/notification/RunNotifier;)V";
 
 /// Every hook, in no order that matters.
 pub const HOOKS: &[Hook] = &[
+    hook(
+        "org/junit/platform/launcher/core/LauncherDiscoveryResult",
+        "getEngineTestDescriptors",
+        "()Ljava/util/Collection;",
+        Moment::Entry,
+        Event::PlatformPlanned,
+    ),
     hook(NODE, "execute", "()V", Moment::Entry, Event::PlatformNode),
     hook(
         ADAPTER,

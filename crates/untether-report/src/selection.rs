@@ -1,9 +1,10 @@
 //! Which test classes a change can affect, and why.
 
+use std::collections::BTreeSet;
 use std::io::{Result, Write};
 
 use serde::Serialize;
-use untether_model::{Reason, ReasonKind, Selected, Selection, Skipped, TestOutcome};
+use untether_model::{Reason, ReasonKind, Selected, Selection, Skipped, TestOutcome, class_of, outermost};
 
 use crate::json::{JSON_VERSION, write_document};
 use crate::style;
@@ -102,15 +103,26 @@ fn name(module: &str, test: &str, has_modules: bool) -> String {
 
 /// `12 of 345 test classes selected (3.1 s), 333 unaffected, about 48 s saved`.
 pub fn selection_sentence(selection: &Selection, seconds: Option<f64>) -> String {
-    let (selected, skipped) = (selection.selected.len(), selection.skipped.len());
+    let class = |module: &str, test: &str| {
+        let class = if test.contains('#') { outermost(class_of(test)) } else { test };
+        (module.to_owned(), class.to_owned())
+    };
+    let selected: BTreeSet<_> = selection.selected.iter().map(|it| class(&it.module, &it.test)).collect();
+    let skipped: Vec<_> = selection.skipped.iter().map(|it| class(&it.module, &it.test)).collect();
+    let tests = skipped.iter().filter(|class| selected.contains(class)).count();
+    let skipped: BTreeSet<_> = skipped.into_iter().filter(|class| !selected.contains(class)).collect();
+    let (selected, skipped) = (selected.len(), skipped.len());
     let all = count(selected + skipped, "test class", "test classes");
     let mut text = format!("{selected} of {all} selected");
     if let Some(seconds) = seconds.filter(|_| selected > 0) {
         text.push_str(&format!(" ({seconds:.1} s)"));
     }
-    if skipped > 0 {
+    if !selection.skipped.is_empty() {
         let saved: f64 = selection.skipped.iter().map(|skipped| skipped.seconds).sum();
         text.push_str(&format!(", {skipped} unaffected"));
+        if tests > 0 {
+            text.push_str(&format!(", and {} of the others", count(tests, "test", "tests")));
+        }
         if saved >= 0.05 {
             let digits = usize::from(saved < 10.0);
             text.push_str(&format!(", about {saved:.digits$} s saved"));

@@ -60,6 +60,8 @@ pub enum Watching {
     ToCheckIsolation(Isolation),
     /// To see which classes each test class uses.
     ToSelect,
+    /// To see which classes each test uses.
+    ToSelectTests,
 }
 
 impl Watching {
@@ -67,25 +69,25 @@ impl Watching {
         match self {
             Watching::Plainly | Watching::Thoroughly | Watching::ToCheckIsolation(_) => Probes::All,
             Watching::ToPutBack | Watching::ToIsolate(_) => Probes::ToPutBack,
-            Watching::ToSelect => Probes::Uses,
+            Watching::ToSelect | Watching::ToSelectTests => Probes::Uses,
         }
     }
 
     fn isolation(self) -> Isolation {
         match self {
             Watching::ToIsolate(isolation) | Watching::ToCheckIsolation(isolation) => isolation,
-            Watching::Plainly | Watching::Thoroughly | Watching::ToPutBack | Watching::ToSelect => Isolation::None,
+            _ => Isolation::None,
         }
     }
 
     /// Whether what happens outside of the heap is wanted.
     fn tells_external(self) -> bool {
-        matches!(self, Watching::Plainly | Watching::Thoroughly | Watching::ToSelect)
+        matches!(self, Watching::Plainly | Watching::Thoroughly | Watching::ToSelect | Watching::ToSelectTests)
     }
 
     /// Whether what no report needs may have to fit what is put back beside it.
     fn puts_back(self) -> bool {
-        !matches!(self, Watching::Plainly | Watching::Thoroughly | Watching::ToSelect)
+        !self.tells_external()
     }
 }
 
@@ -234,6 +236,7 @@ pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watchin
         is_thorough: watching == Watching::Thoroughly,
         external: config.watches_external && watching.tells_external() || !kept_folders.is_empty(),
         kept_folders,
+        by_test: watching == Watching::ToSelectTests,
     };
     let path = directory.join("agent-options");
     std::fs::write(&path, options.to_text())

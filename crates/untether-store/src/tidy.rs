@@ -57,7 +57,9 @@ impl Store {
         let pages: u64 = count("PRAGMA page_count")?;
         Ok(StoreSize {
             bytes: pages * count("PRAGMA page_size")?,
-            classes: count("SELECT COUNT(*) FROM (SELECT DISTINCT module, class FROM use_record)")?,
+            classes: count(
+                "SELECT COUNT(*) FROM (SELECT DISTINCT module, class FROM use_record WHERE class NOT LIKE '%#%')",
+            )?,
             records: count("SELECT COUNT(*) FROM use_record")?,
             states: count("SELECT COUNT(*) FROM class_state")?,
         })

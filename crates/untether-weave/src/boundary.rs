@@ -17,5 +17,5 @@ pub fn missing_hooks(name: &[u8], bytes: &[u8]) -> Vec<&'static Hook> {
                 && class.pool.utf8(method.descriptor_index) == Ok(hook.descriptor.as_bytes())
         })
     };
-    hooks.filter(|hook| !hook.moment.is_optional() && !has(hook)).collect()
+    hooks.filter(|hook| !hook.is_optional() && !has(hook)).collect()
 }

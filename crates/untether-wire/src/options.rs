@@ -103,6 +103,8 @@ pub struct AgentOptions {
     pub external: bool,
     /// Folders whose files are put back as well, besides that for temporary files; none where files stay as they are.
     pub kept_folders: Vec<PathBuf>,
+    /// Whether uses of classes are those of tests, and not of whole test classes.
+    pub by_test: bool,
 }
 
 impl Default for AgentOptions {
@@ -119,12 +121,13 @@ impl Default for AgentOptions {
             is_thorough: false,
             external: false,
             kept_folders: Vec::new(),
+            by_test: false,
         }
     }
 }
 
 impl AgentOptions {
-    const FIRST_LINE: &str = "untether agent options 7";
+    const FIRST_LINE: &str = "untether agent options 8";
 
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\ntrace_directory={}\n", Self::FIRST_LINE, self.trace_directory.display());
@@ -147,6 +150,9 @@ impl AgentOptions {
         if self.external {
             text.push_str("external=true\n");
         }
+        if self.by_test {
+            text.push_str("by_test=true\n");
+        }
         for folder in &self.kept_folders {
             text.push_str(&format!("keep={}\n", folder.display()));
         }
@@ -161,7 +167,7 @@ impl AgentOptions {
         let mut trace_directory = None;
         let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
         let (mut registries, mut secrets, mut kept_folders) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut is_thorough, mut external) = (false, false);
+        let (mut is_thorough, mut external, mut by_test) = (false, false, false);
         let (mut probes, mut isolation) = (Probes::All, Isolation::None);
         for line in lines.filter(|line| !line.is_empty()) {
             let (key, value) = line.split_once('=').ok_or_else(|| WireError::Options(format!("no '=' in '{line}'")))?;
@@ -176,6 +182,7 @@ impl AgentOptions {
                 Isolation::KEY => isolation = Isolation::parse(value)?,
                 "thorough" => is_thorough = value == "true",
                 "external" => external = value == "true",
+                "by_test" => by_test = value == "true",
                 "keep" => kept_folders.push(PathBuf::from(value)),
                 _ => return Err(WireError::Options(format!("unknown key '{key}'"))),
             }
@@ -192,6 +199,7 @@ impl AgentOptions {
             is_thorough,
             external,
             kept_folders,
+            by_test,
         })
     }
 

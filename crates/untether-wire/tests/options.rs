@@ -25,6 +25,7 @@ fn options() -> impl Strategy<Value = AgentOptions> {
         secrets,
         is_thorough,
         external: !is_thorough,
+        by_test: is_thorough,
         kept_folders: if is_thorough { vec![PathBuf::from("/some/project"), PathBuf::from("=")] } else { Vec::new() },
     })
 }

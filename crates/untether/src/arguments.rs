@@ -255,6 +255,7 @@ input, 3 an internal problem.
 
 Examples:
   untether run -- mvn test
+  untether run --granularity test -- mvn test
   untether run --all -- mvn test
   untether run --audit -- mvn test
   untether run --isolate -- mvn test
@@ -274,6 +275,10 @@ pub(crate) struct RunArguments {
     /// Put files back as well: those of the project's folder and of the folder for temporary files
     #[arg(long, requires = "isolate")]
     pub(crate) isolate_files: bool,
+    /// What is left out: whole test classes, or also single tests of JUnit Jupiter, once 'untether detect' has seen what the
+    /// tests of a class leave for each other
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "class", conflicts_with = "isolate")]
+    pub(crate) granularity: Granularity,
     /// Run everything, and remember what it uses
     #[arg(long, conflicts_with = "isolate")]
     pub(crate) all: bool,
@@ -316,6 +321,9 @@ Examples:
   untether select
   untether select --format json")]
 pub(crate) struct SelectArguments {
+    /// What is left out: whole test classes, or also single tests
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "class")]
+    pub(crate) granularity: Granularity,
     /// The form of the output
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
@@ -332,6 +340,12 @@ pub(crate) struct ExplainArguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Isolate {
+    Class,
+    Test,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Granularity {
     Class,
     Test,
 }

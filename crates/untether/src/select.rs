@@ -12,7 +12,7 @@ use untether_report::{
     write_skipped,
 };
 
-use crate::arguments::{ExplainArguments, Format, RunArguments, SelectArguments};
+use crate::arguments::{ExplainArguments, Format, Granularity, RunArguments, SelectArguments};
 use crate::detect::exit_code;
 use crate::error::Error;
 use crate::output::{to_stderr, to_stdout, to_stdout_in_colour};
@@ -20,7 +20,8 @@ use crate::place;
 use crate::progress::Display;
 
 pub(crate) fn select(store: &Path, arguments: &SelectArguments) -> Result<u8, Error> {
-    let selection = select_tests(&SelectRequest { store, folder: &place::folder_of(store) })?;
+    let by_test = arguments.granularity == Granularity::Test;
+    let selection = select_tests(&SelectRequest { store, folder: &place::folder_of(store), by_test })?;
     if arguments.format == Format::Json {
         to_stdout(|out| write_selection_json(out, &selection, None))?;
         return Ok(0);
@@ -31,7 +32,7 @@ pub(crate) fn select(store: &Path, arguments: &SelectArguments) -> Result<u8, Er
 }
 
 pub(crate) fn explain(store: &Path, arguments: &ExplainArguments) -> Result<u8, Error> {
-    let selection = select_tests(&SelectRequest { store, folder: &place::folder_of(store) })?;
+    let selection = select_tests(&SelectRequest { store, folder: &place::folder_of(store), by_test: false })?;
     let wanted = arguments.test.split('#').next().unwrap_or_default();
     let is_meant = |module: &str, test: &str| {
         test == wanted || simple_name(test) == wanted || format!("{module}:{test}") == wanted
@@ -75,6 +76,7 @@ pub(crate) fn run(store: &Path, arguments: &RunArguments) -> Result<u8, Error> {
         project: if is_built { Path::new(".") } else { place::project_of(store) },
         folder: &place::folder_of(store),
         build: is_built.then_some(arguments.build.as_slice()),
+        by_test: arguments.granularity == Granularity::Test,
         runs_all: arguments.all,
         collects: !arguments.no_collect,
         audits: arguments.audit,

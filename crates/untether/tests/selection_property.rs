@@ -18,8 +18,8 @@ use support::text;
 
 const ROOTS: &[&str] = &["classes", "helpers"];
 
-/// What each test class came to.
-type Outcomes = BTreeMap<String, Vec<String>>;
+/// What each test came to.
+type Outcomes = BTreeMap<String, String>;
 
 /// A run that was recorded, and when.
 struct Recorded {
@@ -42,10 +42,9 @@ fn outcomes(project: &SmallProject) -> Outcomes {
     let text = fs::read_to_string(&file).unwrap_or_default();
     let _ = fs::remove_file(file);
     let mut found = Outcomes::new();
-    for (test, value) in text.lines().filter_map(|line| line.split_once(' ')) {
-        found.entry(test.to_owned()).or_default().push(value.to_owned());
+    for (test, value) in text.lines().filter_map(|line| line.split_once('=')) {
+        assert_eq!(found.insert(test.replacen(' ', "#t", 1), value.to_owned()), None, "{test} ran twice");
     }
-    found.values_mut().for_each(|values| values.sort());
     found
 }
 
@@ -83,8 +82,14 @@ impl Counts {
     }
 }
 
+/// Whether a test is what was left out, or one of its class.
+fn is_of(test: &str, left_out: &str) -> bool {
+    test.strip_prefix(left_out).is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
+}
+
 /// Programs in one project, all in one JVM, through rounds of edits.
 struct Rounds {
+    granularity: &'static str,
     project: SmallProject,
     chance: Chance,
     programs: Vec<Program>,
@@ -97,8 +102,8 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(name: &str, seed: u64, count: usize) -> Self {
-        let project = SmallProject::new("selection-property", name);
+    fn new(granularity: &'static str, seed: u64, count: usize) -> Self {
+        let project = SmallProject::new("selection-property", granularity);
         project.compile("helpers", &[], HELP);
         let mut chance = Chance::new(seed);
         // Every fourth has tests that leave values for others.
@@ -108,13 +113,16 @@ impl Rounds {
         let earlier = programs.iter().map(|program| vec![program.clone()]).collect();
         let (recorded, wrong) = (Vec::new(), Vec::new());
         let (last, counts) = (Outcomes::new(), Counts::default());
-        Rounds { project, chance, programs, earlier, recorded, last, counts, wrong }
+        Rounds { granularity, project, chance, programs, earlier, recorded, last, counts, wrong }
     }
 
     /// Runs the tests through untether, and once more without it.
     fn run(&mut self, round: u64) {
         let from_ms = now_ms();
-        let told = self.project.run(ROOTS, &[]);
+        let mut run =
+            command(&self.project.folder, &["run", "--format", "json", "--granularity", self.granularity, "--"]);
+        run.args(self.project.build(ROOTS, &[]));
+        let told = self.project.told_by(self.project.with_notes(run));
         let to_ms = now_ms();
         assert_eq!(told.code, Some(0), "round {round}: {}", told.said);
         if told.said.contains("warning:") {
@@ -125,7 +133,14 @@ impl Rounds {
         for skipped in told.document["skipped"].as_array().unwrap() {
             let (test, noted) = (skipped["test"].as_str().unwrap(), skipped["last_run_ms"].as_u64().unwrap());
             let at = self.recorded.iter().find(|run| (run.from_ms..=run.to_ms).contains(&noted)).unwrap();
-            self.compare(round, "skipped", test, &at.outcomes[test].clone(), &plain[test]);
+            let of_test = plain.iter().filter(|(name, _)| is_of(name, test));
+            let pairs: Vec<(String, String, String)> = of_test
+                .map(|(name, now)| (name.clone(), at.outcomes.get(name).cloned().unwrap_or_default(), now.clone()))
+                .collect();
+            for (name, known, now) in pairs {
+                self.compare(round, "skipped", &name, &known, &now);
+            }
+            assert!(!ran.keys().any(|name| is_of(name, test)), "round {round}: {test} is skipped, and ran");
         }
         // What is run selectively comes to the same as among all.
         for (test, outcome) in &ran {
@@ -141,11 +156,12 @@ impl Rounds {
             }
             self.counts.changed += plain.iter().filter(|(test, outcome)| self.last.get(*test) != Some(outcome)).count();
         }
-        self.last = plain;
-        self.recorded.push(Recorded { from_ms, to_ms, outcomes: ran });
+        self.last.clone_from(&plain);
+        // What was left out was shown to come to the same.
+        self.recorded.push(Recorded { from_ms, to_ms, outcomes: plain });
     }
 
-    fn compare(&mut self, round: u64, what: &str, test: &str, known: &[String], plain: &[String]) {
+    fn compare(&mut self, round: u64, what: &str, test: &str, known: &str, plain: &str) {
         if known != plain {
             self.wrong.push(format!("round {round}: {test} is {what} with {known:?}, but comes to {plain:?}"));
         }
@@ -167,12 +183,11 @@ impl Rounds {
     }
 }
 
-#[test]
-fn a_test_class_that_is_skipped_comes_to_what_it_would_come_to() {
+fn check(granularity: &'static str) {
     let seed = setting("UNTETHER_SELECTION_SEED", 1);
     let (count, rounds) =
         (setting("UNTETHER_SELECTION_PROGRAMS", 48) as usize, setting("UNTETHER_SELECTION_ROUNDS", 9));
-    let mut all = Rounds::new("programs", seed, count);
+    let mut all = Rounds::new(granularity, seed, count);
     let mut detect = command(&all.project.folder, &["detect", "-q", "--"]);
     detect.args(all.project.build(ROOTS, &[]));
     let detected = all.project.told_by(all.project.with_notes(detect));
@@ -204,4 +219,14 @@ fn a_test_class_that_is_skipped_comes_to_what_it_would_come_to() {
     if counts.skipped <= counts.selected / 2 {
         writeln!(std::io::stderr(), "note: hardly anything was skipped: {told}").unwrap();
     }
+}
+
+#[test]
+fn a_test_class_that_is_skipped_comes_to_what_it_would_come_to() {
+    check("class");
+}
+
+#[test]
+fn a_test_that_is_skipped_comes_to_what_it_would_come_to() {
+    check("test");
 }

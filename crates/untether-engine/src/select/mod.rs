@@ -15,7 +15,7 @@ use std::time::Instant;
 use untether_analysis::dependencies;
 use untether_model::{
     ClassDependency, ClassOutcome, CodeCache, DependencyKind, Detection, Label, Launch, Reason, ReasonKind, Schedule,
-    Selected, Selection, Skipped, TestClass, Trace, UseRecord, outermost,
+    Selected, Selection, Skipped, TestClass, Trace, UseRecord, class_of, method_of, outermost,
 };
 use untether_project::{Code, Config, Outside, is_test_name};
 use untether_runner::{
@@ -32,13 +32,15 @@ use crate::run::outcomes_of;
 use crate::scratch::{Scratch, make_folder};
 use crate::select::decide::Decider;
 use crate::select::environment::{Environment, release};
-use crate::select::record::Recorder;
+use crate::select::record::{LeftOut, Recorder};
 
 #[derive(Debug)]
 pub struct SelectRequest<'r> {
     pub store: &'r Path,
     /// The folder of the whole project, from which modules are named.
     pub folder: &'r Path,
+    /// Whether tests are left out one by one, and not only whole test classes.
+    pub by_test: bool,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,8 @@ pub struct SelectiveRunRequest<'r> {
     pub folder: &'r Path,
     /// The command of a build tool; none to run in JVMs like those that were last seen.
     pub build: Option<&'r [String]>,
+    /// Whether tests are left out one by one, and not only whole test classes.
+    pub by_test: bool,
     /// Whether nothing is left out.
     pub runs_all: bool,
     /// Whether it is kept what test classes use.
@@ -100,13 +104,18 @@ struct Between {
     needs: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Which test classes of the module read values of which others.
+/// Which test classes of the module read values of which others, and which tests of one class those of which.
 pub(crate) fn class_dependencies(detection: &Detection, folder: &Path) -> BTreeSet<ClassDependency> {
     let class = |unit: u32| outermost(detection.unit(unit).class()).to_owned();
     let module = module_of(&detection.launch, folder);
+    // Within a class, between its tests.
+    let test = |unit: u32| method_of(&detection.unit(unit).name).to_owned();
     dependencies(detection, &[DependencyKind::Data], |_| true, |_| true)
         .iter()
-        .map(|it| (class(it.from), class(it.to), it.labels.contains(Label::Lazy)))
+        .map(|it| match (class(it.from), class(it.to)) {
+            (writer, reader) if writer == reader => (test(it.from), test(it.to), it.labels.contains(Label::Lazy)),
+            (writer, reader) => (writer, reader, it.labels.contains(Label::Lazy)),
+        })
         .filter(|(writer, reader, _)| writer != reader)
         .map(|(writer, reader, is_lazy)| ClassDependency { module: module.clone(), writer, reader, is_lazy })
         .collect()
@@ -119,11 +128,14 @@ struct Selecting<'s> {
     cache: &'s RefCell<CodeCache>,
     runs_all: bool,
     collects: bool,
+    by_test: bool,
     /// By class path.
     code: HashMap<Vec<String>, Code<'s>>,
     between: BTreeMap<String, Between>,
     /// By process: whom it asked about.
     asked: HashMap<u32, BTreeSet<String>>,
+    /// By process and test class: tests that were left out while the class was not.
+    left_out: HashMap<u32, BTreeMap<String, LeftOut>>,
     /// By process: how its build tool chooses among tests.
     filters: HashMap<u32, Settings>,
     selection: Selection,
@@ -150,9 +162,11 @@ impl<'s> Selecting<'s> {
             cache,
             runs_all: false,
             collects: true,
+            by_test: false,
             code: HashMap::new(),
             between: by_module,
             asked: HashMap::new(),
+            left_out: HashMap::new(),
             filters: HashMap::new(),
             selection: Selection::default(),
             used: Vec::new(),
@@ -191,7 +205,10 @@ impl<'s> Selecting<'s> {
         classes: &[String],
     ) -> Result<Selection, StoreError> {
         let records = store.module_records(module)?;
-        let needs = self.between.get(module).map(|between| between.needs.clone()).unwrap_or_default();
+        let between = self.between.get(module);
+        // What tests of one class leave for each other is only known where it was looked at.
+        let by_test = self.by_test && between.is_some();
+        let needs = between.map(|between| between.needs.clone()).unwrap_or_default();
         let (code, environment) = self.code_of(launch);
         let settings = |hash: &str| -> Option<Settings> { store.settings(hash).ok().flatten() };
         let mut decider = Decider {
@@ -201,11 +218,14 @@ impl<'s> Selecting<'s> {
             code,
             settings: &settings,
             needs: &needs,
+            by_test,
             used: Vec::new(),
+            left_out: BTreeMap::new(),
         };
         let selection = decider.decide(classes);
-        let used = decider.used;
+        let (used, left_out) = (decider.used, decider.left_out);
         self.used.extend(used);
+        self.left_out.entry(launch.pid).or_default().extend(left_out);
         Ok(selection)
     }
 
@@ -249,11 +269,16 @@ impl<'s> Selecting<'s> {
     }
 
     fn note_started(&mut self, selection: &Selection) {
-        let classes: Vec<TestClass> = selection
+        let class = |test: &str| outermost(class_of(test)).to_owned();
+        let started: BTreeSet<TestClass> = selection
             .selected
             .iter()
-            .map(|selected| TestClass { module: selected.module.clone(), class: selected.test.clone() })
+            .map(|selected| match selected.test.contains('#') {
+                true => TestClass { module: selected.module.clone(), class: class(&selected.test) },
+                false => TestClass { module: selected.module.clone(), class: selected.test.clone() },
+            })
             .collect();
+        let classes: Vec<TestClass> = started.into_iter().collect();
         if let Some(store) = self.store.as_mut().filter(|_| self.collects)
             && let Err(error) = store.note_started(&classes, now_ms())
         {
@@ -285,6 +310,9 @@ impl<'s> Selecting<'s> {
             let module = self.module_of(launch);
             let inherits = self.between.get(&module).map(|between| between.inherits.clone()).unwrap_or_default();
             let asked = self.asked.get(&trace.launch.pid).cloned().unwrap_or_default();
+            let asking = like.map_or(trace.launch.pid, |like| like.launch.pid);
+            let left_out = self.left_out.get(&asking).cloned().unwrap_or_default();
+            let by_test = self.by_test;
             let (code, environment) = self.code_of(launch);
             let hash = environment.hash.clone();
             let test_names: Vec<String> = code.in_folders().filter(|name| is_test_name(name)).collect();
@@ -295,6 +323,8 @@ impl<'s> Selecting<'s> {
                 environment: &hash,
                 asked: &asked,
                 inherits: &inherits,
+                by_test,
+                left_out: &left_out,
                 now_ms: now,
             }
             .records();
@@ -305,13 +335,15 @@ impl<'s> Selecting<'s> {
                 ignored: like.map(|like| like.ignored.clone()).unwrap_or_default(),
             });
             let has_ended = |class: &String| found.iter().any(|record| record.class == *class);
-            last.classes.extend(asked.iter().cloned().chain(found.iter().map(|record| record.class.clone())));
+            let ended = found.iter().map(|record| &record.class).filter(|name| !name.contains('#'));
+            last.classes.extend(asked.iter().chain(ended).cloned());
             last.classes.sort();
             last.classes.dedup();
             if like.is_some() && trace.is_complete {
                 // What has no tests when it is run is none.
                 let of_module = self.selection.selected.iter().filter(|selected| selected.module == last.module);
-                let started: BTreeSet<&String> = of_module.map(|selected| &selected.test).collect();
+                let started: BTreeSet<&String> =
+                    of_module.map(|selected| &selected.test).filter(|name| !name.contains('#')).collect();
                 let is_none = |class: &String| started.contains(class) && !has_ended(class);
                 last.ignored.extend(started.iter().filter(|class| is_none(class)).map(|class| (*class).clone()));
                 last.classes.retain(|class| !is_none(class));
@@ -401,6 +433,7 @@ pub fn select(request: &SelectRequest<'_>) -> Result<Selection, EngineError> {
     }
     let cache = RefCell::new(store.code_cache());
     let mut selecting = Selecting::new(request.folder, Some(store), &cache);
+    selecting.by_test = request.by_test;
     let mut selection = Selection::default();
     for last in &launches {
         let classes = test_classes(last, &mut selecting);
@@ -461,7 +494,7 @@ pub fn run_selectively(
     let scratch = Scratch::create(request.store)?;
     let cache = RefCell::new(store.as_ref().map(Store::code_cache).unwrap_or_default());
     let mut selecting = Selecting::new(request.folder, store, &cache);
-    (selecting.runs_all, selecting.collects) = (request.runs_all, request.collects);
+    (selecting.runs_all, selecting.collects, selecting.by_test) = (request.runs_all, request.collects, request.by_test);
     let mut ran = SelectivelyRan { has_detection: !selecting.between.is_empty(), ..SelectivelyRan::default() };
     match request.build {
         Some(words) => {
@@ -511,7 +544,7 @@ fn run_in_build(
         directory: folder,
         timeout: None,
         captures_output: request.captures_output,
-        watching: Watching::ToSelect,
+        watching: watching(request.by_test),
     };
     let mut answer = |launch: &Launch, classes: &[String]| selecting.answer(launch, classes);
     Ok(watch_and_answer(watching, Some(&mut answer), |event| emit(SelectEvent::Watch(event)))?)
@@ -537,7 +570,8 @@ fn run_in_workers(
         if tests.is_empty() {
             continue;
         }
-        let watched = run_classes(config, &folder.join(format!("module-{number}")), last, tests, emit)?;
+        let place = folder.join(format!("module-{number}"));
+        let watched = run_classes(config, &place, last, tests, request.by_test, emit)?;
         if !watched.traces.iter().any(|trace| trace.tests().next().is_some()) && watched.signal.is_none() {
             let notes = watched.traces.iter().flat_map(|trace| &trace.notes).map(|note| note.text.as_str());
             let reason = notes.chain(["the JVM ended without having run any"]).next().unwrap_or_default().to_owned();
@@ -551,12 +585,17 @@ fn run_in_workers(
     Ok(())
 }
 
-/// Runs whole classes in a JVM like the one that was last seen.
+fn watching(by_test: bool) -> Watching {
+    if by_test { Watching::ToSelectTests } else { Watching::ToSelect }
+}
+
+/// Runs classes, or tests of them, in a JVM like the one that was last seen.
 fn run_classes(
     config: &Config,
     folder: &Path,
     last: &LastLaunch,
     classes: Vec<String>,
+    by_test: bool,
     emit: &mut dyn FnMut(SelectEvent<'_>),
 ) -> Result<Watched, EngineError> {
     make_folder(folder)?;
@@ -567,7 +606,7 @@ fn run_classes(
         directory: folder,
         timeout: None,
         captures_output: true,
-        watching: Watching::ToSelect,
+        watching: watching(by_test),
     };
     Ok(watch(watching, |event| emit(SelectEvent::Watch(event)))?)
 }
@@ -589,7 +628,7 @@ fn audit(
         if tests.is_empty() || stop_signal().is_some() {
             continue;
         }
-        let watched = run_classes(config, &folder.join(format!("audit-{number}")), last, tests, emit)?;
+        let watched = run_classes(config, &folder.join(format!("audit-{number}")), last, tests, false, emit)?;
         for trace in &watched.traces {
             outcomes.extend(outcomes_of(trace, number));
         }

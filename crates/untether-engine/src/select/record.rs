@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use untether_model::{
-    Actor, ActorKind, ClassState, LoadedClass, OutcomeStatus, RecordStatus, Trace, UseRecord, class_run_of, outermost,
+    Actor, ActorKind, ClassState, LoadedClass, OutcomeStatus, RecordStatus, Trace, UseRecord, class_of, class_run_of,
+    method_of, outermost,
 };
 use untether_project::{Code, is_outside_name};
 
@@ -85,6 +86,14 @@ struct Node {
     sees_lines: bool,
 }
 
+/// Tests of a class that were left out while others of it ran.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LeftOut {
+    /// What they had used when they last ran, all of which is as it was.
+    pub(crate) states: Vec<ClassState>,
+    pub(crate) seconds: f64,
+}
+
 /// Turns the trace of one JVM into records.
 pub(crate) struct Recorder<'r, 'c> {
     pub(crate) trace: &'r Trace,
@@ -93,100 +102,171 @@ pub(crate) struct Recorder<'r, 'c> {
     pub(crate) environment: &'r str,
     /// The test classes that the JVM asked about: whoever looks for tests looks at all of them.
     pub(crate) asked: &'r BTreeSet<String>,
-    /// Of which other test classes each read values, as far as a detection knows.
+    /// Of which other test classes (or tests of the same class) each read values, as far as a detection knows.
     pub(crate) inherits: &'r BTreeMap<String, BTreeSet<String>>,
+    /// Whether the JVM told what each test used, and not only each test class.
+    pub(crate) by_test: bool,
+    /// By test class.
+    pub(crate) left_out: &'r BTreeMap<String, LeftOut>,
     pub(crate) now_ms: i64,
 }
 
+/// What ran in a JVM: test classes, and tests where those are told apart.
+#[derive(Debug, Default)]
+struct Units {
+    by_name: BTreeMap<String, Unit>,
+    /// The names of a test class's units, its own among them.
+    by_class: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Units {
+    fn of<'u>(&'u self, names: &'u BTreeSet<String>) -> impl Iterator<Item = &'u Unit> + Clone {
+        names.iter().filter_map(|name| self.by_name.get(name))
+    }
+
+    /// The units that a name stands for: those of a test class, or a test.
+    fn expand(&self, name: &str) -> BTreeSet<String> {
+        self.by_class.get(name).cloned().unwrap_or_else(|| BTreeSet::from([name.to_owned()]))
+    }
+}
+
 impl Recorder<'_, '_> {
-    /// One record for each test class that ran to its end.
+    /// One record for each test class that ran to its end, and one for each of its tests where those are told apart.
     pub(crate) fn records(&mut self) -> Vec<UseRecord> {
         let (units, outside) = self.units();
         let mut graph = Graph::new(self.trace);
         let tests: BTreeSet<&str> =
-            self.asked.iter().map(String::as_str).chain(units.keys().map(String::as_str)).collect();
+            self.asked.iter().map(String::as_str).chain(units.by_class.keys().map(String::as_str)).collect();
         let common = self.common(&mut graph, &outside, &tests);
-        let trace = self.trace;
-        let class_of = |actor: u32| trace.actors.get(actor as usize).and_then(|actor| unit_class(trace, actor));
-        let reads = Reads::of(trace, self.code, class_of);
-        let nothing = Read::default();
-        let of_all = reads.by_class.get(&None).unwrap_or(&nothing);
-        let limit = self.trace.notes.iter().find(|note| note.kind == "limit").map(|note| note.text.clone());
+        let (trace, by_test) = (self.trace, self.by_test);
+        let unit_of = |actor: u32| trace.actors.get(actor as usize).and_then(|actor| unit_of(trace, actor, by_test));
+        let reads = Reads::of(trace, self.code, unit_of);
+        let shared = Shared { units: &units, outside: &outside, common: &common, reads: &reads };
         let mut records = Vec::new();
-        for (class, unit) in units.iter().filter(|(_, unit)| unit.has_run && !unit.is_unfinished) {
-            let mut roots: Vec<usize> = common.clone();
-            let mut names: Vec<&String> = vec![class];
-            let mut absent: BTreeSet<&String> = outside.absent.iter().collect();
-            let mut sees_lines = outside.sees_lines;
-            names.extend(self.inherits.get(class).into_iter().flatten());
-            let own = reads.by_class.get(&Some(class.clone()));
-            let left = own.iter().flat_map(|read| &read.writers).chain(&of_all.writers);
-            names.extend(left.filter(|writer| *writer != class));
-            for part in names.iter().filter_map(|name| units.get(*name)) {
-                roots.extend(part.used.iter().map(|&number| graph.numbered(number)));
-                absent.extend(&part.absent);
-                sees_lines |= part.sees_lines;
+        for (class, members) in &units.by_class {
+            let has_ended = units.of(members).any(|unit| unit.has_run) && !units.of(members).any(|it| it.is_unfinished);
+            if !has_ended {
+                continue;
             }
-            roots.extend(names.iter().map(|name| graph.named(name)));
-            let reached = graph.reached(roots, self.code);
-            let mut unclear = limit.clone();
-            sees_lines |= reached.iter().any(|&node| graph.nodes[node].sees_lines);
-            absent.extend(reached.iter().flat_map(|&node| &graph.nodes[node].absent));
-            let mut states: Vec<ClassState> = Vec::with_capacity(reached.len());
-            let of_names = names.iter().filter_map(|name| reads.by_class.get(&Some((*name).clone())));
-            for read in of_names.chain([of_all]) {
-                states.extend(read.states.iter().cloned());
-                if unclear.is_none() {
-                    unclear.clone_from(&read.unclear);
-                }
+            for test in members.iter().filter(|name| name.contains('#') && units.by_name[*name].has_run) {
+                let own = BTreeSet::from([test.clone(), class.clone()]);
+                records.push(self.record(&shared, &mut graph, (test, class), own, None));
             }
-            for node in reached {
-                let node = &graph.nodes[node];
-                if is_outside_name(&node.name) {
-                    states.extend(reads.marked(self.code, &node.name));
-                    continue;
-                }
-                if unclear.is_none() {
-                    unclear.clone_from(&node.unclear);
-                }
-                if node.is_on_class_path {
-                    states.push(self.code.state(&node.name, sees_lines));
-                }
-            }
-            // What is there by now was made meanwhile.
-            states.extend(absent.iter().map(|name| self.code.state(name, false)).filter(|state| state.found.is_none()));
-            let status = match (&unclear, unit.has_failed) {
-                (_, true) => RecordStatus::Failed,
-                (Some(_), _) => RecordStatus::Unclear,
-                (None, _) => RecordStatus::Passed,
-            };
+            records.push(self.record(&shared, &mut graph, (class, class), members.clone(), self.left_out.get(class)));
+        }
+        // Of these nothing was left to run.
+        for (class, left) in self.left_out.iter().filter(|(class, _)| !units.by_class.contains_key(*class)) {
             records.push(UseRecord {
-                module: self.module.to_owned(),
-                class: class.clone(),
-                environment: self.environment.to_owned(),
-                status,
-                reason: unclear.unwrap_or_default(),
-                states,
-                seconds: unit.nanos as f64 / 1e9,
-                noted_ms: self.now_ms,
+                states: left.states.clone(),
+                seconds: left.seconds,
+                ..self.blank(class, RecordStatus::Passed)
             });
         }
         records
     }
 
-    /// By the class that a build tool runs, and what happened outside of all.
-    fn units(&self) -> (BTreeMap<String, Unit>, Unit) {
+    fn blank(&self, name: &str, status: RecordStatus) -> UseRecord {
+        UseRecord {
+            module: self.module.to_owned(),
+            class: name.to_owned(),
+            environment: self.environment.to_owned(),
+            status,
+            reason: String::new(),
+            states: Vec::new(),
+            seconds: 0.0,
+            noted_ms: self.now_ms,
+        }
+    }
+
+    /// What the units used, which are those of a test class or one test and the fixtures of its class.
+    fn record(
+        &mut self,
+        shared: &Shared<'_, '_>,
+        graph: &mut Graph<'_>,
+        (name, class): (&str, &str),
+        own: BTreeSet<String>,
+        left_out: Option<&LeftOut>,
+    ) -> UseRecord {
+        let Shared { units, outside, common, reads } = shared;
+        let nothing = Read::default();
+        let of_all = reads.by_class.get(&None).unwrap_or(&nothing);
+        let mut unclear = self.trace.notes.iter().find(|note| note.kind == "limit").map(|note| note.text.clone());
+        let read_by = |names: &BTreeSet<String>| -> Vec<&Read> {
+            names.iter().filter_map(|name| reads.by_class.get(&Some(name.clone()))).collect()
+        };
+        let left = read_by(&own).into_iter().chain([of_all]).flat_map(|read| &read.writers);
+        let inherited = [name, class].into_iter().filter_map(|name| self.inherits.get(name)).flatten();
+        let others: BTreeSet<String> = left.chain(inherited).flat_map(|other| units.expand(other)).collect();
+        let names: BTreeSet<String> = own.iter().cloned().chain(others).collect();
+        let mut roots: Vec<usize> = common.to_vec();
+        let mut absent: BTreeSet<&String> = outside.absent.iter().collect();
+        let mut sees_lines = outside.sees_lines;
+        for part in units.of(&names) {
+            roots.extend(part.used.iter().map(|&number| graph.numbered(number)));
+            absent.extend(&part.absent);
+            sees_lines |= part.sees_lines;
+        }
+        let classes = names.iter().map(|name| name.split('#').next().unwrap_or(name));
+        roots.extend(classes.chain([class]).map(|name| graph.named(name)).collect::<Vec<_>>());
+        let reached = graph.reached(roots, self.code);
+        sees_lines |= reached.iter().any(|&node| graph.nodes[node].sees_lines);
+        absent.extend(reached.iter().flat_map(|&node| &graph.nodes[node].absent));
+        let mut states: Vec<ClassState> = left_out.map(|left| left.states.clone()).unwrap_or_default();
+        states.reserve(reached.len());
+        for read in read_by(&names).into_iter().chain([of_all]) {
+            states.extend(read.states.iter().cloned());
+            if unclear.is_none() {
+                unclear.clone_from(&read.unclear);
+            }
+        }
+        for &node in &reached {
+            let node = &graph.nodes[node];
+            if is_outside_name(&node.name) {
+                states.extend(reads.marked(self.code, &node.name));
+                continue;
+            }
+            if unclear.is_none() {
+                unclear.clone_from(&node.unclear);
+            }
+            if node.is_on_class_path {
+                states.push(self.code.state(&node.name, sees_lines));
+            }
+        }
+        // What is there by now was made meanwhile.
+        states.extend(absent.iter().map(|name| self.code.state(name, false)).filter(|state| state.found.is_none()));
+        let status = match (&unclear, units.of(&own).any(|unit| unit.has_failed)) {
+            (_, true) => RecordStatus::Failed,
+            (Some(_), _) => RecordStatus::Unclear,
+            (None, _) => RecordStatus::Passed,
+        };
+        // The fixtures take time of their own, which is the class's.
+        let nanos: u64 = match name == class {
+            true => units.of(&own).map(|unit| unit.nanos).sum(),
+            false => units.by_name.get(name).map_or(0, |unit| unit.nanos),
+        };
+        UseRecord {
+            reason: unclear.unwrap_or_default(),
+            states,
+            seconds: nanos as f64 / 1e9 + left_out.map_or(0.0, |left| left.seconds),
+            ..self.blank(name, status)
+        }
+    }
+
+    /// What ran, and what happened outside of all tests.
+    fn units(&self) -> (Units, Unit) {
         let uses = &self.trace.uses;
-        let (mut units, mut outside): (BTreeMap<String, Unit>, Unit) = Default::default();
+        let (mut units, mut outside): (Units, Unit) = Default::default();
         let mut last = None;
         for (number, actor) in self.trace.actors.iter().enumerate() {
             let number = number as u32;
-            let unit = match actor.kind {
-                ActorKind::Outside | ActorKind::Initializer => &mut outside,
-                ActorKind::Class | ActorKind::Test => {
-                    let class = class_run_of(self.trace, actor).to_owned();
-                    last = Some(class.clone());
-                    units.entry(class).or_default()
+            let unit = match unit_of(self.trace, actor, self.by_test) {
+                None => &mut outside,
+                Some(name) => {
+                    let class = class_run_of(self.trace, actor);
+                    let members = units.by_class.entry(class.to_owned()).or_default();
+                    members.extend([name.to_owned(), class.to_owned()]);
+                    last = Some(name.to_owned());
+                    units.by_name.entry(name.to_owned()).or_default()
                 }
             };
             // Of files it is known in which order they were read and written; marks are for class initializers.
@@ -208,7 +288,7 @@ impl Recorder<'_, '_> {
             }
         }
         // A JVM that was ended was at the last of them.
-        if let Some(unit) = last.filter(|_| !self.trace.is_complete).and_then(|class| units.get_mut(&class)) {
+        if let Some(unit) = last.filter(|_| !self.trace.is_complete).and_then(|name| units.by_name.get_mut(&name)) {
             unit.is_unfinished = true;
         }
         (units, outside)
@@ -236,9 +316,26 @@ impl Recorder<'_, '_> {
     }
 }
 
-/// The test class that an actor acts for.
-fn unit_class<'t>(trace: &'t Trace, actor: &'t Actor) -> Option<&'t str> {
-    matches!(actor.kind, ActorKind::Class | ActorKind::Test).then(|| class_run_of(trace, actor))
+/// The unit that an actor acts for: its test class, or the test where those are told apart.
+fn unit_of<'t>(trace: &'t Trace, actor: &'t Actor, by_test: bool) -> Option<&'t str> {
+    match actor.kind {
+        ActorKind::Outside | ActorKind::Initializer => None,
+        ActorKind::Class => Some(class_run_of(trace, actor)),
+        ActorKind::Test => {
+            let class = class_run_of(trace, actor);
+            // One that runs as part of another class is that class's.
+            let is_own = outermost(class_of(&actor.name)) == outermost(class) && actor.name.contains('#');
+            Some(if by_test && is_own { method_of(&actor.name) } else { class })
+        }
+    }
+}
+
+/// What all records of a JVM have in common.
+struct Shared<'s, 't> {
+    units: &'s Units,
+    outside: &'s Unit,
+    common: &'s [usize],
+    reads: &'s Reads<'t>,
 }
 
 /// Classes and what belongs to them, as far as it was asked for.

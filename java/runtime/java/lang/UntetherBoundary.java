@@ -35,6 +35,9 @@ final class UntetherBoundary {
     /** Whether only uses of classes are told, and nothing of the heap. */
     private static boolean isLight;
 
+    /** Whether they are those of tests, and not of whole test classes. */
+    private static boolean isByTest;
+
     private static boolean isReady;
     private static boolean isActive;
     private static int outside;
@@ -61,6 +64,7 @@ final class UntetherBoundary {
         UntetherNative.bind();
         isLight = UntetherNative.watchesUses();
         if (isLight) {
+            isByTest = UntetherNative.isByTest();
             // What is used before the first test class counts for all of them.
             UntetherActors.isTelling = true;
             outside = UntetherActors.create(UntetherActors.OUTSIDE, 0, "", "");
@@ -171,6 +175,9 @@ final class UntetherBoundary {
 
     private static void dispatch(int hook, Object self, Object first, Object second) throws Throwable {
         switch (hook) {
+            case UntetherEvents.PLATFORM_PLANNED:
+                UntetherChoice.prune(self);
+                break;
             case UntetherEvents.PLATFORM_NODE:
                 platformNode(field(self, "testDescriptor"));
                 break;
@@ -683,7 +690,7 @@ final class UntetherBoundary {
 
     private static void switchTo(int actor) {
         if (isLight) {
-            int acting = classRun == null ? actor : outermost(classRun).actor;
+            int acting = classRun == null || isByTest && openActor == actor ? actor : outermost(classRun).actor;
             boolean isOther = acting != UntetherUses.current();
             enter();
             try {

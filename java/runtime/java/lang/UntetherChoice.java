@@ -1,6 +1,7 @@
 package java.lang;
 
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
@@ -9,6 +10,12 @@ import java.util.Set;
 
 /** Which of the test classes that a build tool hands over are run: whoever waits for this JVM is asked. */
 final class UntetherChoice {
+    /** Engines whose tests can be taken out of a plan one by one. */
+    private static final String ENGINE = "[engine:junit-jupiter]";
+
+    /** Tests to leave out, of classes that are run. */
+    private static final HashSet<String> leftTests = new HashSet<>();
+
     private UntetherChoice() {}
 
     /** What is left of a set of classes, or an iterator over them that leaves some out; the same object where all are run. */
@@ -44,9 +51,39 @@ final class UntetherChoice {
         }
         String[] answer = UntetherNative.ask(names.toArray(new String[0]));
         if (answer != null) {
-            left.addAll(Arrays.asList(answer));
+            for (String name : answer) {
+                (name.indexOf('#') < 0 ? left : leftTests).add(name);
+            }
         }
         return left;
+    }
+
+    /** Takes the tests that are left out from what an engine of the JUnit Platform has found, before anybody is told of them. */
+    static void prune(Object discovered) throws ReflectiveOperationException {
+        if (leftTests.isEmpty()) {
+            return;
+        }
+        for (Object engine : (Iterable<?>) UntetherNames.call(discovered, "getTestEngines")) {
+            Object root = UntetherNames.call(discovered, "getEngineTestDescriptor", engine);
+            if (root != null && String.valueOf(UntetherNames.call(root, "getUniqueId")).equals(ENGINE)) {
+                pruneBelow(root);
+            }
+        }
+    }
+
+    /** A class that nothing is left of goes as well. */
+    private static void pruneBelow(Object node) throws ReflectiveOperationException {
+        for (Object child : new ArrayList<>((Collection<?>) UntetherNames.call(node, "getChildren"))) {
+            UntetherNames names = new UntetherNames(child, null);
+            boolean isLeftOut = names.isHolder() && leftTests.contains(names.method());
+            boolean hadAny = !((Collection<?>) UntetherNames.call(child, "getChildren")).isEmpty();
+            if (!isLeftOut) {
+                pruneBelow(child);
+            }
+            if (isLeftOut || hadAny && ((Collection<?>) UntetherNames.call(child, "getChildren")).isEmpty()) {
+                UntetherNames.call(child, "removeFromHierarchy");
+            }
+        }
     }
 
     /** Asks about each class when it comes: the build tool deals them out one by one. */

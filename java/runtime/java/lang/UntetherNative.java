@@ -73,6 +73,9 @@ final class UntetherNative {
     /** Whether this run is to tell which classes are used, and nothing else. */
     static native boolean watchesUses();
 
+    /** Whether uses of classes are those of tests, and not of whole test classes. */
+    static native boolean isByTest();
+
     /** The number of the class of that name, whoever defines it; 0 where there is none left. */
     static native int classNumber(String name);
 

@@ -188,7 +188,7 @@ impl SmallProject {
         folder
     }
 
-    fn noted(&self, file: &str) -> BTreeSet<String> {
+    pub fn noted(&self, file: &str) -> BTreeSet<String> {
         let text = fs::read_to_string(self.notes().join(file)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
