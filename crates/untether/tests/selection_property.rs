@@ -3,6 +3,8 @@
 //! `UNTETHER_SELECTION_SEED` chooses other programs, `UNTETHER_SELECTION_PROGRAMS` and `UNTETHER_SELECTION_ROUNDS` more of them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "how much was tried is of interest where somebody asks")]
+#![allow(clippy::explicit_write, reason = "this is said although the test passes")]
 
 mod support;
 
