@@ -143,7 +143,7 @@ impl<'a> Bench<'a> {
                 heap_only.push(run.usage.cpu_seconds);
             }
         }
-        let heap_cpu = (!heap_only.is_empty()).then(|| median(heap_only.into_iter()));
+        let heap_cpu = (!heap_only.is_empty()).then(|| median(heap_only));
         Ok(sum_up(subject, plain, watched, heap_cpu))
     }
 }
