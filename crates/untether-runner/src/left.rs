@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use untether_frameworks::REPORT_FOLDERS;
+use untether_kept::put_back_in_their_place;
 use untether_model::{Deed, ExternalEvent, Launch, Thing, Trace};
 
 /// More than these are not looked at, and not set aside.
@@ -169,8 +170,10 @@ fn put_back(home: &Path, here: &Path) {
     }
 }
 
-/// Puts back what a run that was killed had set aside, where it is not there again; `run` is the folder of its files.
+/// Puts back what a run that was killed had set aside, where it is not there again, and what its tests had changed where that
+/// was to be put back; `run` is the folder of its files.
 pub fn put_back_set_aside(run: &Path) {
+    put_back_changed(run, DEEPEST);
     let inner = fs::read_dir(run).into_iter().flatten().flatten().map(|entry| entry.path());
     for folder in std::iter::once(run.to_path_buf()).chain(inner).map(|folder| folder.join(FOLDER)) {
         let Ok(list) = fs::read(folder.join(LIST)) else { continue };
@@ -178,6 +181,17 @@ pub fn put_back_set_aside(run: &Path) {
         for (number, home) in files.iter().enumerate().filter(|(_, home)| !home.exists()) {
             put_back(home, &folder.join(number.to_string()));
         }
+    }
+}
+
+/// Traces lie in folders of their JVM, group and run.
+const DEEPEST: u32 = 4;
+
+fn put_back_changed(folder: &Path, deepest: u32) {
+    let _ = put_back_in_their_place(folder);
+    let inner = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in inner.filter(|entry| deepest > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        put_back_changed(&entry.path(), deepest - 1);
     }
 }
 

@@ -117,7 +117,24 @@ frames! {
             /// Which file it is: whoever stands there later may be another one that has a name elsewhere.
             inode: u64,
         },
+        /// All that stands before it has been put back.
+        2 Agent PutBack {},
     }
+}
+
+/// A path as frames have it: `\xNN` for a byte that is no UTF-8, and a backslash twice.
+pub fn path_text(bytes: &[u8]) -> String {
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && !text.contains('\\')
+    {
+        return text.to_owned();
+    }
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(&chunk.valid().replace('\\', "\\\\"));
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
 }
 
 /// The bytes of a path that stands in a frame.

@@ -19,7 +19,7 @@ mod worker;
 pub use codec::{Body, Reader, Wire, WireError};
 pub use external::{
     ACTOR_VARIABLE, Condition, Deed, EXTERNAL_EXTENSION, EXTERNAL_VARIABLE, ExternalFrame, KEPT_EXTENSION, Kept,
-    KeptFrame, Thing, path_bytes,
+    KeptFrame, Thing, path_bytes, path_text,
 };
 pub use frame::{
     ActorKind, FIRST_CLASS, Frame, LaunchFrame, OutcomeStatus, StackFrame, VERSION, WithheldKind, with_properties,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use support::small::SmallProject;
 use support::small::programs::Chance;
-use support::{command, text};
+use support::{command, text, wait_for};
 
 const CLASSES: usize = 40;
 const CHANGES: usize = 12;
@@ -241,4 +241,67 @@ fn several_jvms_at_once_are_refused() {
     let output = support::untether(&project.folder, &["run", "--isolate", "--isolate-files", "-j", "2"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("leave out -j"), "{}", text(&output.stderr));
+}
+
+/// Changes files, says so, and does not end.
+const HANGS: &str = r#"
+import java.nio.file.*;
+class HangsTest {
+    @org.junit.jupiter.api.Test void hangs() throws Exception {
+        Files.writeString(Path.of("work/a.txt"), "changed");
+        Files.delete(Path.of("work/d/c.txt"));
+        Files.createDirectories(Path.of("work/new/deep"));
+        Files.writeString(Path.of(System.getenv("SMALL_NOTES"), "hangs"), "");
+        Thread.sleep(Long.MAX_VALUE);
+    }
+}
+"#;
+
+/// A run in which a test hangs that has changed files, and the files as they were.
+fn hanging(name: &str) -> (SmallProject, std::process::Child, BTreeSet<PathBuf>) {
+    let project = project(name, 1);
+    project.compile("classes", &["helpers"], &[("HangsTest.java", HANGS)]);
+    project.forget();
+    // What watches the run has its files in the store.
+    fs::create_dir_all(project.folder.join(".untether")).unwrap();
+    let before = all_below(&project.folder.join("work"));
+    let mut run = command(&project.folder, &["run", "--isolate", "--isolate-files"]);
+    run.arg("--").args(project.build(&["classes", "helpers"], &[]));
+    let child = project.with_notes(run).spawn().unwrap();
+    let note = project.folder.with_extension("notes").join("hangs");
+    wait_for("the test that hangs", || note.exists().then_some(()));
+    assert_eq!(fs::read_to_string(project.folder.join("work/a.txt")).unwrap(), "changed");
+    (project, child, before)
+}
+
+fn assert_as_before(project: &SmallProject, before: &BTreeSet<PathBuf>) {
+    assert_eq!(all_below(&project.folder.join("work")), *before);
+    assert_eq!(fs::read_to_string(project.folder.join("work/a.txt")).unwrap(), "first a");
+    assert_eq!(fs::read_to_string(project.folder.join("work/d/c.txt")).unwrap(), "third");
+}
+
+#[test]
+fn what_a_jvm_had_changed_that_is_interrupted_is_put_back() {
+    let (project, mut child, before) = hanging("interrupted");
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    child.wait().unwrap();
+    assert_as_before(&project, &before);
+}
+
+#[test]
+fn what_a_run_had_changed_that_was_killed_is_put_back_by_the_next_one() {
+    let (project, mut child, before) = hanging("killed");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let store = project.folder.join(".untether");
+    let has_run =
+        || fs::read_dir(&store).unwrap().any(|it| it.unwrap().file_name().to_string_lossy().starts_with("run-"));
+    assert!(has_run());
+    let source = "class PassesTest { @org.junit.jupiter.api.Test void passes() {} }";
+    project.compile("classes", &["helpers"], &[("PassesTest.java", source)]);
+    let next = run(&project, &["--isolate"]);
+    assert!(next.status.success(), "{}", text(&next.stderr));
+    assert!(!has_run());
+    assert_as_before(&project, &before);
 }

@@ -3,35 +3,26 @@
 //! The JVM and its children append to one journal, before they do what they do. What it says of a path first is what the path
 //! becomes again, so that it does not matter that several note the same one.
 
-use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsStr;
-use std::fs::{self, File, FileTimes, Metadata, Permissions};
-use std::io;
+use std::collections::HashSet;
+use std::ffi::{CString, OsStr};
+use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
 
 use untether_frameworks::REPORT_FOLDERS;
-use untether_wire::{KEPT_EXTENSION, Kept, KeptFrame, Reader, Wire as _, path_bytes};
+use untether_kept::{Before, Changed, JOURNAL, put_back};
+use untether_wire::{KEPT_EXTENSION, Kept, KeptFrame, path_text};
 
 use crate::agent::lock;
 use crate::external::log::Log;
 use crate::external::paths;
 use crate::external::recorder::prefix;
 
-/// In the folder of the copies: the journal, and the folders whose files are kept.
-const JOURNAL: &str = "journal";
+/// In the folder of the copies: the folders whose files are kept.
 const ROOTS: &str = "roots";
-
-/// The part of a mode that can be set, and what is needed to change what is in a folder.
-const MODE: u32 = 0o7777;
-const OWNERS_FOLDER: u32 = 0o700;
-
-/// What cannot be put back is told for the first of so many.
-const MOST_TOLD: usize = 3;
 
 pub(super) struct Keeper {
     journal: Log,
@@ -44,16 +35,6 @@ pub(super) struct Keeper {
     /// How long the journal was at each point that can be gone back to; of the JVM only.
     points: Mutex<Vec<u64>>,
     is_wanted: AtomicBool,
-}
-
-/// What stood at a path.
-struct Before {
-    path: PathBuf,
-    kept: Kept,
-    content: String,
-    mode: u32,
-    modified: Duration,
-    inode: u64,
 }
 
 impl Keeper {
@@ -75,7 +56,7 @@ impl Keeper {
         let copies = log.with_extension(KEPT_EXTENSION);
         let roots = fs::read(copies.join(ROOTS)).ok()?;
         let roots = roots.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
-        let journal = Log::append(std::ffi::CString::new(copies.join(JOURNAL).into_os_string().as_bytes()).ok()?);
+        let journal = Log::append(CString::new(copies.join(JOURNAL).into_os_string().as_bytes()).ok()?);
         Some(Keeper::new(journal, copies, roots, true))
     }
 
@@ -133,24 +114,21 @@ impl Keeper {
         known.truncate(points);
         let from = *known.last()?;
         let bytes = self.journal.since(from);
-        let mut reader = Reader::<KeptFrame>::new();
-        reader.feed(&KeptFrame::HEADER);
-        reader.feed(&bytes);
-        let mut changed = Vec::new();
-        while let Ok(Some(frame)) = reader.next_frame() {
-            changed.push(Before::of(frame));
-        }
-        let is_whole = reader.unread() == 0 && !self.journal.has_failed();
+        let changed = Changed::read(&bytes);
+        let is_whole = changed.is_whole && !self.journal.has_failed();
         let (copies, is_outermost) = (self.copies.clone(), known.len() == 1);
         let told = paths::aside(move || {
-            let told = put_all_back(&changed, &copies);
+            let told = put_back(&changed.befores, &copies);
             if is_outermost {
                 // Nobody needs them any more.
-                let kept = changed.iter().filter(|before| before.kept == Kept::File);
-                kept.for_each(|before| drop(fs::remove_file(copies.join(&before.content))));
+                let all = changed.befores.iter().filter_map(|before| before.copy(&copies));
+                all.for_each(|copy| drop(fs::remove_file(copy)));
             }
             Some(told)
         });
+        if is_outermost {
+            self.journal.frame(&KeptFrame::PutBack {});
+        }
         if let Some(last) = known.last_mut() {
             *last = self.journal.length();
         }
@@ -174,7 +152,7 @@ fn before(path: &Path, copy: &Path, name: String) -> Before {
     };
     let (kept, content) = if data.is_symlink() {
         match fs::read_link(path) {
-            Ok(target) => (Kept::Link, paths::text(&target)),
+            Ok(target) => (Kept::Link, path_text(target.as_os_str().as_bytes())),
             Err(error) => (Kept::Unknown, error.to_string()),
         }
     } else if data.is_dir() {
@@ -191,125 +169,4 @@ fn before(path: &Path, copy: &Path, name: String) -> Before {
         (Kept::Unknown, "it is neither a file nor a folder".to_owned())
     };
     Before::new(path, kept, content, Some(&data))
-}
-
-/// What stood at each path first, folders before what is in them. Below what was no folder there was nothing.
-fn first_of_each(changed: &[Before]) -> BTreeMap<&Path, &Before> {
-    let mut first: BTreeMap<&Path, &Before> = BTreeMap::new();
-    for before in changed {
-        first.entry(&before.path).or_insert(before);
-    }
-    let is_folder =
-        |path: &Path| first.get(path).is_none_or(|before| matches!(before.kept, Kept::Directory | Kept::Unknown));
-    let was_there: Vec<&Path> = first.keys().filter(|path| path.ancestors().skip(1).all(is_folder)).copied().collect();
-    was_there.into_iter().map(|path| (path, first[path])).collect()
-}
-
-/// Makes the paths what they were; tells what could not be done.
-fn put_all_back(changed: &[Before], copies: &Path) -> Option<String> {
-    let first = first_of_each(changed);
-    let mut wrong: Vec<String> = Vec::new();
-    let mut attempt = |before: &Before, done: io::Result<()>| {
-        if let Err(error) = done {
-            wrong.push(format!("{} could not be put back: {error}", before.path.display()));
-        }
-    };
-    // What is in the way goes first, the outermost before what is in it; then folders come before what was in them, and get
-    // their mode when nothing is written into them any more.
-    for before in first.values() {
-        attempt(before, before.make_way());
-    }
-    for before in first.values() {
-        attempt(before, before.put_back(copies));
-    }
-    for before in first.values().rev().filter(|before| before.kept == Kept::Directory) {
-        attempt(before, fs::set_permissions(&before.path, Permissions::from_mode(before.mode & MODE)));
-    }
-    let more = wrong.len().saturating_sub(MOST_TOLD);
-    wrong.truncate(MOST_TOLD);
-    if more > 0 {
-        wrong.push(format!("and {more} more"));
-    }
-    (!wrong.is_empty()).then(|| wrong.join("; "))
-}
-
-impl Before {
-    fn new(path: &Path, kept: Kept, content: String, data: Option<&Metadata>) -> Self {
-        let modified = data.and_then(|data| data.modified().ok()).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Before {
-            path: path.to_path_buf(),
-            kept,
-            content,
-            mode: data.map_or(0, Metadata::mode),
-            modified: modified.unwrap_or_default(),
-            inode: data.map_or(0, Metadata::ino),
-        }
-    }
-
-    fn of(frame: KeptFrame) -> Self {
-        let KeptFrame::Before { name, kept, content, mode, seconds, nanos, inode } = frame;
-        Before { path: paths::path_of(&name), kept, content, mode, modified: Duration::new(seconds, nanos), inode }
-    }
-
-    fn frame(&self) -> KeptFrame {
-        KeptFrame::Before {
-            name: paths::text(&self.path),
-            kept: self.kept,
-            content: self.content.clone(),
-            mode: self.mode,
-            seconds: self.modified.as_secs(),
-            nanos: self.modified.subsec_nanos(),
-            inode: self.inode,
-        }
-    }
-
-    /// Removes what stands there now, unless it is of the kind that it was.
-    fn make_way(&self) -> io::Result<()> {
-        let Some(now) = paths::metadata(&self.path, false) else { return Ok(()) };
-        let is_same_kind = match self.kept {
-            Kept::Nothing => false,
-            Kept::File => now.is_file() && now.ino() == self.inode,
-            Kept::Directory => now.is_dir(),
-            Kept::Link => {
-                now.is_symlink() && fs::read_link(&self.path).is_ok_and(|target| paths::text(&target) == self.content)
-            }
-            Kept::Unknown => return Err(io::Error::other(self.content.clone())),
-        };
-        match now.is_dir() {
-            true if is_same_kind => {
-                fs::set_permissions(&self.path, Permissions::from_mode(now.mode() & MODE | OWNERS_FOLDER))
-            }
-            _ if is_same_kind => Ok(()),
-            true => fs::remove_dir_all(&self.path),
-            false => fs::remove_file(&self.path),
-        }
-    }
-
-    fn put_back(&self, copies: &Path) -> io::Result<()> {
-        match self.kept {
-            Kept::File => self.put_file_back(copies),
-            Kept::Directory if !self.path.is_dir() => fs::create_dir(&self.path),
-            Kept::Link if !self.path.is_symlink() => symlink(OsStr::from_bytes(&path_bytes(&self.content)), &self.path),
-            Kept::Unknown if paths::metadata(&self.path, false).is_none() => {
-                Err(io::Error::other(self.content.clone()))
-            }
-            Kept::Directory | Kept::Link | Kept::Nothing | Kept::Unknown => Ok(()),
-        }
-    }
-
-    /// Into the same file, where it is still there, as it may have other names.
-    fn put_file_back(&self, copies: &Path) -> io::Result<()> {
-        let mut copy = File::open(copies.join(&self.content))?;
-        let opened = File::options().write(true).create(true).truncate(true).open(&self.path);
-        let mut file = match opened {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                fs::set_permissions(&self.path, Permissions::from_mode(0o600))?;
-                File::options().write(true).truncate(true).open(&self.path)?
-            }
-            opened => opened?,
-        };
-        io::copy(&mut copy, &mut file)?;
-        file.set_permissions(Permissions::from_mode(self.mode & MODE))?;
-        file.set_times(FileTimes::new().set_modified(UNIX_EPOCH + self.modified))
-    }
 }

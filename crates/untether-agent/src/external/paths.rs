@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use untether_wire::{Condition, Thing, hash_of_bytes};
+use untether_wire::{Condition, Thing, hash_of_bytes, path_text};
 
 use crate::lifeline;
 
@@ -86,20 +86,8 @@ fn canonical_within(path: &Path, follows: bool, links: u32) -> PathBuf {
     }
 }
 
-/// As frames have it: `\xNN` for a byte that is no UTF-8, and a backslash twice.
 pub(super) fn text(path: &Path) -> String {
-    let bytes = path.as_os_str().as_bytes();
-    if let Ok(text) = std::str::from_utf8(bytes)
-        && !text.contains('\\')
-    {
-        return text.to_owned();
-    }
-    let mut text = String::new();
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(&chunk.valid().replace('\\', "\\\\"));
-        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
-    }
-    text
+    path_text(path.as_os_str().as_bytes())
 }
 
 /// The path of such a text.
