@@ -58,6 +58,8 @@ pub type Settings = Vec<(String, String)>;
 impl Store {
     pub fn module_records(&self, module: &str) -> Result<ModuleRecords, StoreError> {
         let failed = |source| self.failed(source);
+        // Somebody else may forget states and give their numbers to others.
+        let _whole = self.connection.unchecked_transaction().map_err(failed)?;
         let mut records = Vec::new();
         let mut query = self
             .connection
@@ -146,6 +148,21 @@ impl Store {
         })
     }
 
+    /// Forgets what is known of single tests of these classes.
+    pub fn forget_tests(&mut self, classes: &[TestClass]) -> Result<(), StoreError> {
+        self.in_transaction(|transaction| {
+            // Of nested classes as well; no name of a class has these characters.
+            let mut delete = transaction.prepare_cached(
+                "DELETE FROM use_record WHERE module = ?1 AND instr(class, '#') > 0
+                 AND (substr(class, 1, length(?2) + 1) IN (?2 || '#', ?2 || '$'))",
+            )?;
+            for TestClass { module, class } in classes {
+                delete.execute(params![module, class])?;
+            }
+            Ok(())
+        })
+    }
+
     /// What the settings were of which this is the hash.
     pub fn settings(&self, environment: &str) -> Result<Option<Settings>, StoreError> {
         let text: Option<String> = self
@@ -166,6 +183,8 @@ impl Store {
         self.in_transaction(|transaction| {
             for module in modules {
                 transaction.execute("DELETE FROM class_dependency WHERE module = ?1", [module])?;
+                // Whose values single tests read was known less well.
+                transaction.execute("DELETE FROM use_record WHERE module = ?1 AND instr(class, '#') > 0", [module])?;
             }
             let mut insert = transaction.prepare_cached(
                 "INSERT OR IGNORE INTO class_dependency (module, writer, reader, is_lazy) VALUES (?1, ?2, ?3, ?4)",

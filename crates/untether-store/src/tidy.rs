@@ -38,8 +38,12 @@ impl Store {
             return Ok(());
         }
         self.in_transaction(|transaction| {
+            // Tests of one class go together: where one is known, all are.
             transaction.execute(
-                "DELETE FROM use_record WHERE MAX(noted_ms, used_ms) < ?1",
+                "DELETE FROM use_record WHERE MAX(noted_ms, used_ms) < ?1 AND (instr(class, '#') = 0 OR NOT EXISTS
+                 (SELECT 1 FROM use_record AS other WHERE other.module = use_record.module AND instr(other.class, '#') > 0
+                  AND substr(other.class, 1, instr(other.class, '#')) = substr(use_record.class, 1, instr(use_record.class, '#'))
+                  AND MAX(other.noted_ms, other.used_ms) >= ?1))",
                 [now_ms.saturating_sub(KEPT_MS)],
             )?;
             forget_settings(transaction)?;

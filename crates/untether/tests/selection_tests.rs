@@ -189,3 +189,86 @@ fn without_a_build_tool_only_the_tests_that_are_selected_are_run() {
         "{said}"
     );
 }
+
+/// Runs everything that is selected by class.
+fn by_class(project: &SmallProject) -> BTreeSet<String> {
+    run(project, &["run", "--format", "json"]);
+    project.noted("tests")
+}
+
+#[test]
+fn what_was_recorded_before_a_detection_says_nothing_of_single_tests() {
+    let project = project("late");
+    must_run(&project, ALL, "nothing is known");
+    assert_eq!(run(&project, &["detect", "-q"]).code, Some(0));
+    compile(&project, &with("Put"), TESTS);
+    must_run(&project, &["aPuts", "bGets", "cUsesNothing"], "a change of what the first of a chain uses");
+}
+
+#[test]
+fn a_class_that_no_detection_has_seen_as_it_is_is_run_as_a_whole() {
+    let project = recorded("unseen");
+    let mut tests = TESTS.to_vec();
+    tests[1].1 = r#"import org.junit.jupiter.api.*;
+        @TestMethodOrder(MethodOrderer.MethodName.class)
+        class ChainTest {
+            static int value;
+            @Test void aPuts() { lib.Note.of("aPuts"); }
+            @Test void bGets() { lib.Note.of("bGets"); lib.Get.get(); Assertions.assertEquals(0, value); }
+            @Test void cUsesNothing() { lib.Note.of("cUsesNothing"); value = lib.Put.get(); }
+        }"#;
+    compile(&project, VALUES, &tests);
+    let chain = ["aPuts", "bGets", "cUsesNothing"];
+    must_run(&project, &chain, "a change of the class");
+    compile(&project, &with("Get"), &tests);
+    must_run(&project, &chain, "a change of what one of its tests uses");
+}
+
+#[test]
+fn a_failure_that_is_seen_by_class_is_not_hidden_by_what_was_known_of_its_tests() {
+    let project = project("hidden");
+    let mut tests = TESTS.to_vec();
+    tests[2].1 = r#"class OtherTest {
+        @org.junit.jupiter.api.Test void passes() { lib.Note.of("passes"); lib.A.get(); }
+        @org.junit.jupiter.api.Test void fails() { lib.Note.of("fails");
+            // Not a file that is watched.
+            if (System.currentTimeMillis() % 1 == 0 && new java.io.File("/proc/self/cwd/../hidden.broken").exists())
+                throw new IllegalStateException(); } }"#;
+    compile(&project, VALUES, &tests);
+    assert_eq!(run(&project, &["detect", "-q"]).code, Some(0));
+    let all: Vec<&str> = ALL.iter().copied().chain(["fails"]).collect();
+    must_run(&project, &all, "nothing is known");
+    // Whoever runs all of them sees it fail, by class.
+    let broken = project.folder.with_extension("broken");
+    std::fs::write(&broken, "").unwrap();
+    let ran = run(&project, &["run", "--all", "--format", "json"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.said);
+    compile(&project, &with("A"), &tests);
+    let told = run(&project, &["run", "--granularity", "test", "--format", "json"]);
+    std::fs::remove_file(&broken).unwrap();
+    assert!(project.noted("tests").contains("fails"), "{}", told.document);
+    assert!(by_class(&project).contains("fails"));
+}
+
+#[test]
+fn a_class_that_its_jvm_did_not_come_to_has_not_passed() {
+    let project = project("ended");
+    let mut tests = TESTS.to_vec();
+    // It comes before the others, and ends the JVM when it is told to.
+    tests.push((
+        "AEndsTest.java",
+        r#"class AEndsTest { @org.junit.jupiter.api.Test void ends() { lib.Note.of("ends"); if (lib.Fixture.get() == 2) Runtime.getRuntime().halt(7); } }"#,
+    ));
+    compile(&project, VALUES, &tests);
+    assert_eq!(run(&project, &["detect", "-q"]).code, Some(0));
+    let all: Vec<&str> = ALL.iter().copied().chain(["ends"]).collect();
+    must_run(&project, &all, "nothing is known");
+    let mut both = with("Fixture");
+    both[0].1 = 2;
+    compile(&project, &both, &tests);
+    must_run(&project, &["ends"], "changes of what ends the JVM, and of A");
+    both[2].1 = 1;
+    compile(&project, &both, &tests);
+    let told = run(&project, &["run", "--granularity", "test", "--format", "json"]);
+    assert!(project.noted("tests").is_superset(&set(&["usesA", "inner"])), "{}", told.document);
+}

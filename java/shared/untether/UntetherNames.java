@@ -106,6 +106,10 @@ final class UntetherNames {
         return holder >= 0;
     }
 
+    boolean isOf(String name) {
+        return engine.equals(name);
+    }
+
     /** The engine, if it tells the Platform of no test before it runs; otherwise null. */
     String wholeEngine() {
         return is(engine, WHOLE) ? engine : null;

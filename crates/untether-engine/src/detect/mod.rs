@@ -20,7 +20,7 @@ use crate::clock::now_ms;
 use crate::error::{EngineError, listen};
 use crate::own::detection_of;
 use crate::scratch::Scratch;
-use crate::select::{class_dependencies, folder_of};
+use crate::select::{class_dependencies, folder_of, watched_classes};
 
 #[derive(Debug)]
 pub struct DetectRequest<'r> {
@@ -120,7 +120,9 @@ pub fn detect(request: &DetectRequest<'_>, emit: impl FnMut(WatchEvent<'_>)) -> 
     store.add_run(&run)?;
     let folder = folder_of(request.store);
     let between = detections.iter().filter(|detection| has_tests(detection));
-    let between: BTreeSet<_> = between.flat_map(|detection| class_dependencies(detection, &folder)).collect();
+    let found =
+        |detection| class_dependencies(detection, &folder).into_iter().chain(watched_classes(detection, &folder));
+    let between: BTreeSet<_> = between.flat_map(found).collect();
     store.note_class_dependencies(&between)?;
     Ok(Detected { ending, seen: Ok(detections) })
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use untether_model::{ClassState, Reason, ReasonKind, RecordStatus, Selected, Selection, Skipped, class_of};
+use untether_model::{ClassState, Reason, ReasonKind, RecordStatus, Selected, Selection, Skipped, class_of, outermost};
 use untether_project::Code;
 use untether_store::{ModuleRecords, Settings, StoredRecord};
 
 use crate::select::environment::Environment;
 use crate::select::record::LeftOut;
+use crate::select::shape;
 
 /// Reasons that are told of one test class.
 const MOST_REASONS: usize = 100;
@@ -22,6 +23,8 @@ pub(crate) struct Decider<'d, 'c> {
     pub(crate) settings: &'d dyn Fn(&str) -> Option<Settings>,
     /// The test classes that each needs before itself.
     pub(crate) needs: &'d BTreeMap<String, BTreeSet<String>>,
+    /// The test classes of which a detection knows what their tests leave for each other, with what they were then.
+    pub(crate) watched: &'d BTreeMap<String, String>,
     /// Whether tests are left out one by one.
     pub(crate) by_test: bool,
     /// Of classes that are selected: the tests that are left out.
@@ -112,6 +115,7 @@ impl<'d> Decider<'d, '_> {
         decisions: &mut Decisions<'d>,
     ) {
         let asked: BTreeSet<&str> = decisions.of_classes.keys().copied().collect();
+        let mut is_watched: HashMap<&str, bool> = HashMap::new();
         for (test, known) in by_name.iter().filter(|(name, _)| name.contains('#')) {
             // The class itself, or the one that it is nested in.
             let own = class_of(test);
@@ -119,7 +123,12 @@ impl<'d> Decider<'d, '_> {
             let Some(class) = ends.filter_map(|name| asked.get(name)).next_back() else { continue };
             let is_open = decisions.of_classes.get(class).is_some_and(|it| !it.is_skip())
                 && !self.records.unfinished.contains(*class);
-            if is_open {
+            let outer = outermost(class);
+            if is_open
+                && *is_watched
+                    .entry(outer)
+                    .or_insert_with(|| self.watched.get(outer).is_some_and(|then| *then == shape(self.code, outer)))
+            {
                 let decision = self.decide_one(class, known, holds);
                 decisions.of_tests.entry(class).or_default().insert(test, decision);
             }
@@ -140,6 +149,8 @@ impl<'d> Decider<'d, '_> {
             let Some(of_class) = decisions.of_classes.remove(class.as_str()) else { continue };
             match decisions.of_tests.remove(class.as_str()) {
                 Some(tests) if !of_class.is_skip() && tests.values().any(Decision::is_skip) => {
+                    let is_all = tests.values().all(Decision::is_skip);
+                    self.left_out.entry(class.clone()).or_default().is_all = is_all;
                     for (test, decision) in tests {
                         self.note_left_out(class, &decision);
                         self.add(&mut selection, test, decision);

@@ -14,8 +14,9 @@ use std::time::Instant;
 
 use untether_analysis::dependencies;
 use untether_model::{
-    ClassDependency, ClassOutcome, CodeCache, DependencyKind, Detection, Label, Launch, Reason, ReasonKind, Schedule,
-    Selected, Selection, Skipped, TestClass, Trace, UseRecord, class_of, method_of, outermost,
+    ClassDependency, ClassOutcome, CodeCache, ContentHasher, DependencyKind, Detection, Label, Launch, Reason,
+    ReasonKind, Schedule, Selected, Selection, Skipped, TestClass, Trace, UnitKind, UseRecord, class_of, is_within,
+    method_of, outermost,
 };
 use untether_project::{Code, Config, Outside, is_test_name};
 use untether_runner::{
@@ -32,7 +33,7 @@ use crate::run::outcomes_of;
 use crate::scratch::{Scratch, make_folder};
 use crate::select::decide::Decider;
 use crate::select::environment::{Environment, release};
-use crate::select::record::{LeftOut, Recorder};
+use crate::select::record::{LeftOut, Recorded, Recorder};
 
 #[derive(Debug)]
 pub struct SelectRequest<'r> {
@@ -95,9 +96,11 @@ pub struct SelectivelyRan {
     pub signal: Option<u8>,
 }
 
-/// The dependencies between the test classes of a module.
+/// The dependencies between the test classes of a module, and between tests of one class.
 #[derive(Debug, Clone, Default)]
 struct Between {
+    /// The test classes that a detection watched, with what they were then.
+    watched: BTreeMap<String, String>,
     /// Of whom each reads values.
     inherits: BTreeMap<String, BTreeSet<String>>,
     /// Whom each needs before itself.
@@ -121,6 +124,47 @@ pub(crate) fn class_dependencies(detection: &Detection, folder: &Path) -> BTreeS
         .collect()
 }
 
+/// In place of a reader: what the class was when a detection watched its tests.
+const WATCHED: &str = "=";
+
+/// The test classes that were watched, each with what it was then.
+pub(crate) fn watched_classes(detection: &Detection, folder: &Path) -> BTreeSet<ClassDependency> {
+    let module = module_of(&detection.launch, folder);
+    let cache = RefCell::default();
+    let path = class_path(&detection.launch);
+    let mut code = Code::new(&path, folder, release(&detection.launch), &cache);
+    let tests = detection.units.iter().filter(|unit| unit.kind == UnitKind::Test);
+    let classes: BTreeSet<&str> = tests.map(|unit| outermost(unit.class())).collect();
+    let watched = |class: &str| ClassDependency {
+        module: module.clone(),
+        writer: class.to_owned(),
+        reader: format!("{WATCHED}{}", shape(&mut code, class)),
+        is_lazy: true,
+    };
+    classes.into_iter().map(watched).collect()
+}
+
+/// What a test class is, with all that is nested in it, that it extends and that it is annotated with: tests of one that is
+/// another now may leave something else for each other.
+fn shape(code: &mut Code<'_>, class: &str) -> String {
+    let mut pending: Vec<String> = code.in_folders().filter(|name| is_within(name, class)).collect();
+    let mut seen: BTreeMap<String, u128> = BTreeMap::new();
+    while let Some(name) = pending.pop() {
+        if !seen.contains_key(&name)
+            && let Some(facts) = code.find(&name)
+        {
+            seen.insert(name, facts.exact);
+            pending.extend(facts.related.iter().cloned());
+        }
+    }
+    let mut hasher = ContentHasher::default();
+    for (name, exact) in &seen {
+        hasher.text(name);
+        hasher.bytes(&exact.to_le_bytes());
+    }
+    hasher.finish().to_string()
+}
+
 /// What is known, and what is found out while tests run.
 struct Selecting<'s> {
     folder: PathBuf,
@@ -134,8 +178,8 @@ struct Selecting<'s> {
     between: BTreeMap<String, Between>,
     /// By process: whom it asked about.
     asked: HashMap<u32, BTreeSet<String>>,
-    /// By process and test class: tests that were left out while the class was not.
-    left_out: HashMap<u32, BTreeMap<String, LeftOut>>,
+    /// By module, process and test class: tests that were left out while the class was not.
+    left_out: HashMap<(String, u32), BTreeMap<String, LeftOut>>,
     /// By process: how its build tool chooses among tests.
     filters: HashMap<u32, Settings>,
     selection: Selection,
@@ -150,6 +194,10 @@ impl<'s> Selecting<'s> {
         let mut by_module: BTreeMap<String, Between> = BTreeMap::new();
         for ClassDependency { module, writer, reader, is_lazy } in between {
             let between = by_module.entry(module).or_default();
+            if let Some(shape) = reader.strip_prefix(WATCHED) {
+                between.watched.insert(writer, shape.to_owned());
+                continue;
+            }
             if !is_lazy {
                 between.needs.entry(reader.clone()).or_default().insert(writer.clone());
             }
@@ -205,10 +253,8 @@ impl<'s> Selecting<'s> {
         classes: &[String],
     ) -> Result<Selection, StoreError> {
         let records = store.module_records(module)?;
-        let between = self.between.get(module);
-        // What tests of one class leave for each other is only known where it was looked at.
-        let by_test = self.by_test && between.is_some();
-        let needs = between.map(|between| between.needs.clone()).unwrap_or_default();
+        let between = self.between.get(module).cloned().unwrap_or_default();
+        let by_test = self.by_test;
         let (code, environment) = self.code_of(launch);
         let settings = |hash: &str| -> Option<Settings> { store.settings(hash).ok().flatten() };
         let mut decider = Decider {
@@ -217,7 +263,8 @@ impl<'s> Selecting<'s> {
             environment: &environment,
             code,
             settings: &settings,
-            needs: &needs,
+            needs: &between.needs,
+            watched: &between.watched,
             by_test,
             used: Vec::new(),
             left_out: BTreeMap::new(),
@@ -225,7 +272,7 @@ impl<'s> Selecting<'s> {
         let selection = decider.decide(classes);
         let (used, left_out) = (decider.used, decider.left_out);
         self.used.extend(used);
-        self.left_out.entry(launch.pid).or_default().extend(left_out);
+        self.left_out.entry((module.to_owned(), launch.pid)).or_default().extend(left_out);
         Ok(selection)
     }
 
@@ -294,6 +341,7 @@ impl<'s> Selecting<'s> {
         }
         let now = now_ms();
         let mut records: Vec<UseRecord> = Vec::new();
+        let mut without_tests: Vec<TestClass> = Vec::new();
         let mut settings: Vec<(String, Settings)> = Vec::new();
         let mut launches: BTreeMap<String, LastLaunch> = BTreeMap::new();
         for trace in traces {
@@ -308,26 +356,28 @@ impl<'s> Selecting<'s> {
                 }
             };
             let module = self.module_of(launch);
-            let inherits = self.between.get(&module).map(|between| between.inherits.clone()).unwrap_or_default();
+            let between = self.between.get(&module).cloned().unwrap_or_default();
             let asked = self.asked.get(&trace.launch.pid).cloned().unwrap_or_default();
-            let asking = like.map_or(trace.launch.pid, |like| like.launch.pid);
+            let asking = (module.clone(), like.map_or(trace.launch.pid, |like| like.launch.pid));
             let left_out = self.left_out.get(&asking).cloned().unwrap_or_default();
             let by_test = self.by_test;
             let (code, environment) = self.code_of(launch);
             let hash = environment.hash.clone();
             let test_names: Vec<String> = code.in_folders().filter(|name| is_test_name(name)).collect();
-            let found = Recorder {
+            let Recorded { records: found, without_tests: whole } = Recorder {
                 trace,
                 code,
                 module: &module,
                 environment: &hash,
                 asked: &asked,
-                inherits: &inherits,
+                inherits: &between.inherits,
+                watched: &between.watched,
                 by_test,
                 left_out: &left_out,
                 now_ms: now,
             }
             .records();
+            without_tests.extend(whole.into_iter().map(|class| TestClass { module: module.clone(), class }));
             let last = launches.entry(module.clone()).or_insert_with(|| LastLaunch {
                 module,
                 launch: launch.clone(),
@@ -354,6 +404,7 @@ impl<'s> Selecting<'s> {
             records.extend(found);
         }
         let Some(store) = &mut self.store else { return Ok(()) };
+        store.forget_tests(&without_tests)?;
         store.add_uses(&records, &settings)?;
         for last in launches.values() {
             store.note_launch(last, now)?;

@@ -9,6 +9,7 @@ use untether_model::{
 use untether_project::{Code, is_outside_name};
 
 use crate::select::outside::{Read, Reads};
+use crate::select::shape;
 
 /// Parts of the names of classes that are made while tests run, by code that is itself used, from what it is given.
 const GENERATED: &[&str] = &[
@@ -92,6 +93,16 @@ pub(crate) struct LeftOut {
     /// What they had used when they last ran, all of which is as it was.
     pub(crate) states: Vec<ClassState>,
     pub(crate) seconds: f64,
+    /// Whether none of the class's tests was selected.
+    pub(crate) is_all: bool,
+}
+
+/// What is to be kept of one JVM.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) records: Vec<UseRecord>,
+    /// Test classes that ran without their tests being told apart: what was known of those says nothing any more.
+    pub(crate) without_tests: Vec<String>,
 }
 
 /// Turns the trace of one JVM into records.
@@ -106,6 +117,8 @@ pub(crate) struct Recorder<'r, 'c> {
     pub(crate) inherits: &'r BTreeMap<String, BTreeSet<String>>,
     /// Whether the JVM told what each test used, and not only each test class.
     pub(crate) by_test: bool,
+    /// The test classes of which a detection knows what their tests leave for each other, with what they were then.
+    pub(crate) watched: &'r BTreeMap<String, String>,
     /// By test class.
     pub(crate) left_out: &'r BTreeMap<String, LeftOut>,
     pub(crate) now_ms: i64,
@@ -130,19 +143,21 @@ impl Units {
     }
 }
 
-impl Recorder<'_, '_> {
+impl<'r> Recorder<'r, '_> {
     /// One record for each test class that ran to its end, and one for each of its tests where those are told apart.
-    pub(crate) fn records(&mut self) -> Vec<UseRecord> {
-        let (units, outside) = self.units();
+    pub(crate) fn records(&mut self) -> Recorded {
+        let apart = self.told_apart();
+        let (units, outside) = self.units(&apart);
         let mut graph = Graph::new(self.trace);
         let tests: BTreeSet<&str> =
             self.asked.iter().map(String::as_str).chain(units.by_class.keys().map(String::as_str)).collect();
         let common = self.common(&mut graph, &outside, &tests);
-        let (trace, by_test) = (self.trace, self.by_test);
-        let unit_of = |actor: u32| trace.actors.get(actor as usize).and_then(|actor| unit_of(trace, actor, by_test));
+        let trace = self.trace;
+        let unit_of = |actor: u32| trace.actors.get(actor as usize).and_then(|it| unit_of(trace, (actor, it), &apart));
         let reads = Reads::of(trace, self.code, unit_of);
         let shared = Shared { units: &units, outside: &outside, common: &common, reads: &reads };
-        let mut records = Vec::new();
+        let mut recorded = Recorded::default();
+        let records = &mut recorded.records;
         for (class, members) in &units.by_class {
             let has_ended = units.of(members).any(|unit| unit.has_run) && !units.of(members).any(|it| it.is_unfinished);
             if !has_ended {
@@ -152,17 +167,43 @@ impl Recorder<'_, '_> {
                 let own = BTreeSet::from([test.clone(), class.clone()]);
                 records.push(self.record(&shared, &mut graph, (test, class), own, None));
             }
+            if !apart.contains(class.as_str()) {
+                recorded.without_tests.push(class.clone());
+            }
             records.push(self.record(&shared, &mut graph, (class, class), members.clone(), self.left_out.get(class)));
         }
-        // Of these nothing was left to run.
-        for (class, left) in self.left_out.iter().filter(|(class, _)| !units.by_class.contains_key(*class)) {
+        // Of these nothing was left to run; a JVM that was ended may not have come to the others.
+        let is_empty = |class: &&String, left: &LeftOut| left.is_all && !units.by_class.contains_key(*class);
+        let left_out = self.left_out.iter().filter(|(class, left)| trace.is_complete && is_empty(class, left));
+        for (class, left) in left_out {
             records.push(UseRecord {
                 states: left.states.clone(),
                 seconds: left.seconds,
                 ..self.blank(class, RecordStatus::Passed)
             });
         }
-        records
+        recorded
+    }
+
+    /// The test classes whose tests are told apart: the JVM told what each of them used, and it is known what they leave for
+    /// each other.
+    fn told_apart(&mut self) -> BTreeSet<&'r str> {
+        let trace = self.trace;
+        let mut apart: BTreeMap<&str, bool> = BTreeMap::new();
+        for (number, actor) in
+            trace.actors.iter().enumerate().filter(|(_, it)| self.by_test && it.kind == ActorKind::Test)
+        {
+            let class = class_run_of(trace, actor);
+            let is_skipped = actor.outcome.as_ref().is_some_and(|outcome| outcome.status == OutcomeStatus::Skipped);
+            let is_own = outermost(class_of(&actor.name)) == outermost(class) && actor.name.contains('#');
+            // One that is not told apart acts for its class.
+            let is_told = trace.uses.by_actor.get(&(number as u32)).is_some_and(|used| !used.is_empty());
+            *apart.entry(class).or_insert(true) &= is_own && (is_told || is_skipped);
+        }
+        let watched = self.watched;
+        let mut is_known =
+            |class: &str| watched.get(outermost(class)).is_some_and(|then| *then == shape(self.code, outermost(class)));
+        apart.into_iter().filter(|(class, is_apart)| *is_apart && is_known(class)).map(|(class, _)| class).collect()
     }
 
     fn blank(&self, name: &str, status: RecordStatus) -> UseRecord {
@@ -253,13 +294,13 @@ impl Recorder<'_, '_> {
     }
 
     /// What ran, and what happened outside of all tests.
-    fn units(&self) -> (Units, Unit) {
+    fn units(&self, apart: &BTreeSet<&str>) -> (Units, Unit) {
         let uses = &self.trace.uses;
         let (mut units, mut outside): (Units, Unit) = Default::default();
         let mut last = None;
         for (number, actor) in self.trace.actors.iter().enumerate() {
             let number = number as u32;
-            let unit = match unit_of(self.trace, actor, self.by_test) {
+            let unit = match unit_of(self.trace, (number, actor), apart) {
                 None => &mut outside,
                 Some(name) => {
                     let class = class_run_of(self.trace, actor);
@@ -317,15 +358,15 @@ impl Recorder<'_, '_> {
 }
 
 /// The unit that an actor acts for: its test class, or the test where those are told apart.
-fn unit_of<'t>(trace: &'t Trace, actor: &'t Actor, by_test: bool) -> Option<&'t str> {
+fn unit_of<'t>(trace: &'t Trace, (number, actor): (u32, &'t Actor), apart: &BTreeSet<&str>) -> Option<&'t str> {
     match actor.kind {
         ActorKind::Outside | ActorKind::Initializer => None,
         ActorKind::Class => Some(class_run_of(trace, actor)),
         ActorKind::Test => {
             let class = class_run_of(trace, actor);
-            // One that runs as part of another class is that class's.
-            let is_own = outermost(class_of(&actor.name)) == outermost(class) && actor.name.contains('#');
-            Some(if by_test && is_own { method_of(&actor.name) } else { class })
+            // What was skipped used nothing.
+            let has_run = trace.uses.by_actor.contains_key(&number);
+            Some(if has_run && apart.contains(class) { method_of(&actor.name) } else { class })
         }
     }
 }

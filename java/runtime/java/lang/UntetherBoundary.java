@@ -35,8 +35,11 @@ final class UntetherBoundary {
     /** Whether only uses of classes are told, and nothing of the heap. */
     private static boolean isLight;
 
-    /** Whether they are those of tests, and not of whole test classes. */
+    /** Whether they are those of tests, where tests can be left out by themselves, and not only of whole test classes. */
     private static boolean isByTest;
+
+    /** Whether the open test is such a one. */
+    private static boolean isApart;
 
     private static boolean isReady;
     private static boolean isActive;
@@ -282,6 +285,7 @@ final class UntetherBoundary {
         }
         UntetherNames names = new UntetherNames(descriptor, null);
         String selector = names.selector();
+        isApart = isByTest && names.isOf("junit-jupiter");
         testStarted(names.test(), (String) call(descriptor, "getDisplayName"));
         if (selector != null) {
             select(names.method(), selector);
@@ -595,6 +599,10 @@ final class UntetherBoundary {
         openTest = null;
         openActor = 0;
         openThread = null;
+        if (isApart) {
+            isApart = false;
+            keepLingering();
+        }
     }
 
     private static void failed(String id, int code, Throwable thrown) {
@@ -690,7 +698,7 @@ final class UntetherBoundary {
 
     private static void switchTo(int actor) {
         if (isLight) {
-            int acting = classRun == null || isByTest && openActor == actor ? actor : outermost(classRun).actor;
+            int acting = classRun == null || isApart && openActor == actor ? actor : outermost(classRun).actor;
             boolean isOther = acting != UntetherUses.current();
             enter();
             try {
