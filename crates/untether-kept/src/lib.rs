@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use untether_wire::{KEPT_EXTENSION, Kept, KeptFrame, Reader, Wire as _, path_bytes, path_text};
 
@@ -21,6 +21,9 @@ pub const JOURNAL: &str = "journal";
 /// The part of a mode that can be set, and what is needed to change what is in a folder.
 const MODE: u32 = 0o7777;
 const OWNERS_FOLDER: u32 = 0o700;
+
+/// Between what a journal says and the change itself.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What cannot be put back is told for the first of so many.
 const MOST_TOLD: usize = 3;
@@ -42,6 +45,8 @@ pub struct Changed {
     pub befores: Vec<Before>,
     /// Whether it was read to its end.
     pub is_whole: bool,
+    /// Whether what is changed at its end is to be put back: what is changed between classes is nobody's.
+    is_open: bool,
 }
 
 impl Changed {
@@ -58,7 +63,14 @@ impl Changed {
                     let modified = Duration::new(seconds, nanos.min(999_999_999));
                     changed.befores.push(Before { path, kept, content, mode, modified, inode });
                 }
-                Ok(Some(KeptFrame::PutBack {})) => changed.befores.clear(),
+                Ok(Some(KeptFrame::PutBack {})) => {
+                    changed.befores.clear();
+                    changed.is_open = false;
+                }
+                Ok(Some(KeptFrame::Saved {})) => {
+                    changed.befores.clear();
+                    changed.is_open = true;
+                }
                 Ok(None) => break reader.unread() == 0,
                 Err(_) => break false,
             }
@@ -67,19 +79,51 @@ impl Changed {
     }
 }
 
+/// Whose files may have been changed since by somebody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// Nobody: the JVM has ended just now.
+    JustNow,
+    /// Whoever came later: what was changed after the tests changed something for the last time stays as it is.
+    Earlier,
+}
+
 /// Puts back what JVMs changed that were ended before they could do it themselves, and removes the copies; `folder` is that of
-/// their traces. Tells what cannot be put back.
-pub fn put_back_in_their_place(folder: &Path) -> Option<String> {
+/// their traces. Tells what was not put back.
+pub fn put_back_in_their_place(folder: &Path, since: Since) -> Option<String> {
+    let is_kept = |path: &PathBuf| path.extension() == Some(OsStr::new(KEPT_EXTENSION));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_kept);
+    let mut journals: Vec<(SystemTime, PathBuf, Vec<u8>)> = entries
+        .filter_map(|copies| {
+            let journal = copies.join(JOURNAL);
+            let modified = fs::metadata(&journal).and_then(|data| data.modified()).ok()?;
+            Some((modified, copies, fs::read(journal).ok()?))
+        })
+        .collect();
+    // Who came later changed what the others had left.
+    journals.sort();
     let mut told = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let copies = entry.path();
-        let Ok(journal) = fs::read(copies.join(JOURNAL)) else { continue };
-        if copies.extension() != Some(OsStr::new(KEPT_EXTENSION)) || !journal.starts_with(&KeptFrame::HEADER) {
+    for (modified, copies, journal) in journals.into_iter().rev() {
+        let Some(frames) = journal.strip_prefix(&KeptFrame::HEADER) else { continue };
+        let Changed { mut befores, is_open, .. } = Changed::read(frames);
+        if !is_open {
             continue;
         }
-        told.extend(put_back(&Changed::read(&journal[KeptFrame::HEADER.len()..]).befores, &copies));
-        // Left over, it would be put back once more.
-        let _ = fs::remove_dir_all(copies);
+        if since == Since::Earlier {
+            let is_later = |before: &Before| before.is_changed_after(modified + GRACE);
+            told.extend(
+                befores
+                    .iter()
+                    .filter(|before| is_later(before))
+                    .map(|before| format!("{} was changed since, and is left as it is", before.path.display())),
+            );
+            befores.retain(|before| !is_later(before));
+        }
+        match put_back(&befores, &copies) {
+            // Left over, it would be put back once more.
+            None => drop(fs::remove_dir_all(copies)),
+            failed => told.extend(failed),
+        }
     }
     (!told.is_empty()).then(|| told.join("; "))
 }
@@ -108,7 +152,12 @@ pub fn put_back(changed: &[Before], copies: &Path) -> Option<String> {
     // What is in the way goes first, the outermost before what is in it; then folders come before what was in them, and get
     // their mode when nothing is written into them any more.
     for before in first.values() {
-        attempt(before, before.make_way());
+        let done = match before.copy(copies) {
+            // What stands there now is better than nothing.
+            Some(copy) if !copy.is_file() => Err(io::Error::other("its copy is gone")),
+            _ => before.make_way(),
+        };
+        attempt(before, done);
     }
     for before in first.values() {
         attempt(before, before.put_back(copies));
@@ -154,6 +203,16 @@ impl Before {
             nanos: self.modified.subsec_nanos(),
             inode: self.inode,
         }
+    }
+
+    /// Whether what stands there now, or anything in it, was made or changed later.
+    fn is_changed_after(&self, time: SystemTime) -> bool {
+        let is_later = |path: &Path| {
+            let modified = fs::symlink_metadata(path).and_then(|data| data.modified());
+            modified.is_ok_and(|modified| modified > time)
+        };
+        let is_made_folder = self.kept == Kept::Nothing && self.path.is_dir() && !self.path.is_symlink();
+        is_later(&self.path) || is_made_folder && all_below(&self.path).iter().any(|path| is_later(path))
     }
 
     /// Removes what stands there now, unless it is of the kind that it was.
@@ -209,6 +268,17 @@ impl Before {
     }
 }
 
+fn all_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(all_below(&entry.path()));
+        }
+        found.push(entry.path());
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,8 +305,11 @@ mod tests {
         let data = fs::metadata(&file).unwrap();
         let of = |path: &Path, kept, content: &str, data| Before::new(path, kept, content.to_owned(), data).frame();
         let frames = [
+            KeptFrame::Saved {},
             of(&earlier, Kept::Nothing, "", None),
             KeptFrame::PutBack {},
+            of(&earlier, Kept::Nothing, "", None),
+            KeptFrame::Saved {},
             of(&file, Kept::File, "copy", Some(&data)),
             of(&made, Kept::Nothing, "", None),
         ];
@@ -244,10 +317,36 @@ mod tests {
         fs::copy(&file, copies.join("copy")).unwrap();
         fs::write(&file, "changed").unwrap();
         fs::create_dir_all(made.join("deep")).unwrap();
-        assert_eq!(put_back_in_their_place(folder.path()), None);
+        assert_eq!(put_back_in_their_place(folder.path(), Since::Earlier), None);
         assert_eq!(fs::read_to_string(&file).unwrap(), "before");
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), data.modified().unwrap());
         assert!(!made.exists() && earlier.exists() && !copies.exists());
+    }
+
+    #[test]
+    fn what_somebody_changed_since_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, made) = (folder.path().join("file"), folder.path().join("made"));
+        fs::write(&file, "before").unwrap();
+        let data = fs::metadata(&file).unwrap();
+        let frames = [
+            KeptFrame::Saved {},
+            Before::new(&file, Kept::File, "copy".to_owned(), Some(&data)).frame(),
+            Before::new(&made, Kept::Nothing, String::new(), None).frame(),
+        ];
+        let copies = journal(folder.path(), &frames);
+        fs::copy(&file, copies.join("copy")).unwrap();
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        let times = FileTimes::new().set_modified(long_ago);
+        File::options().write(true).open(copies.join(JOURNAL)).unwrap().set_times(times).unwrap();
+        fs::write(&file, "of somebody").unwrap();
+        fs::create_dir(&made).unwrap();
+        fs::write(made.join("work"), "of somebody").unwrap();
+        File::open(&made).unwrap().set_times(times).unwrap();
+        let told = put_back_in_their_place(folder.path(), Since::Earlier).unwrap();
+        assert!(told.contains("file was changed since") && told.contains("made was changed since"), "{told}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "of somebody");
+        assert!(made.join("work").exists());
     }
 
     #[test]

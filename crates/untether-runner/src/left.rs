@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use untether_frameworks::REPORT_FOLDERS;
-use untether_kept::put_back_in_their_place;
+use untether_kept::{Since, put_back_in_their_place};
 use untether_model::{Deed, ExternalEvent, Launch, Thing, Trace};
 
 /// More than these are not looked at, and not set aside.
@@ -188,7 +188,7 @@ pub fn put_back_set_aside(run: &Path) {
 const DEEPEST: u32 = 4;
 
 fn put_back_changed(folder: &Path, deepest: u32) {
-    let _ = put_back_in_their_place(folder);
+    let _ = put_back_in_their_place(folder, Since::Earlier);
     let inner = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in inner.filter(|entry| deepest > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         put_back_changed(&entry.path(), deepest - 1);

@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use untether_kept::put_back_in_their_place;
+use untether_kept::{Since, put_back_in_their_place};
 use untether_model::{Observation, Schedule, Status, Verdict};
 use untether_project::Config;
 use untether_wire::WorkerFrame;
@@ -380,7 +380,7 @@ impl Drop for Files {
         let _ = fs::remove_file(&self.results);
         let _ = fs::remove_dir_all(&self.temporary);
         // A JVM that was ended in the middle of a class has not done so itself.
-        let _ = put_back_in_their_place(&self.traces);
+        let _ = put_back_in_their_place(&self.traces, Since::JustNow);
         let _ = fs::remove_dir_all(&self.traces);
     }
 }

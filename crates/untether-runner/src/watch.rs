@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use untether_kept::put_back_in_their_place;
+use untether_kept::{Since, put_back_in_their_place};
 use untether_model::{Launch, Trace};
 use untether_project::Config;
 use untether_wire::{AgentOptions, Isolation, Probes};
@@ -197,7 +197,7 @@ pub fn watch_and_answer(
     emit(WatchEvent::Progress(gathered.progress()));
     emit(WatchEvent::Ended);
     // What JVMs that were ended in the middle of a class have not put back themselves.
-    let _ = put_back_in_their_place(request.directory);
+    let _ = put_back_in_their_place(request.directory, Since::JustNow);
     let signal = stop_signal().filter(|_| !has_timed_out);
     if !has_timed_out && signal.is_none() {
         lifeline.release().map_err(cannot_write)?;

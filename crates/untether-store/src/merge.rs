@@ -23,7 +23,8 @@ pub struct Merged {
 
 /// All that a store knows of what test classes used.
 struct Known {
-    records: Vec<UseRecord>,
+    /// Each with the time of its last use.
+    records: Vec<(UseRecord, i64)>,
     settings: Vec<(String, Settings)>,
     unfinished: Vec<(String, String, i64)>,
     launches: Vec<(LastLaunch, i64)>,
@@ -41,12 +42,16 @@ impl Store {
             insert_settings(transaction, &theirs.settings)?;
             let mut numbers = Numbers::default();
             let mut classes: BTreeSet<(&str, &str)> = BTreeSet::new();
-            for record in &theirs.records {
+            for (record, used_ms) in &theirs.records {
                 let states = numbers.packed(transaction, record)?;
                 if !is_newer(transaction, record, &states)? {
                     continue;
                 }
                 insert_record(transaction, record, &states)?;
+                transaction.execute(
+                    "UPDATE use_record SET used_ms = ?2 WHERE id = ?1",
+                    params![transaction.last_insert_rowid(), used_ms],
+                )?;
                 transaction.execute(
                     "DELETE FROM unfinished WHERE module = ?1 AND class = ?2 AND since_ms <= ?3",
                     params![record.module, record.class, record.noted_ms],
@@ -84,18 +89,20 @@ impl Store {
         for module in &modules {
             let ModuleRecords { records: stored, states, .. } = self.module_records(module)?;
             // The oldest first, so that they are numbered as they came.
-            for StoredRecord { class, environment, status, reason, states: numbers, seconds, noted_ms, .. } in
-                stored.into_iter().rev()
+            for StoredRecord {
+                class, environment, status, reason, states: numbers, seconds, noted_ms, used_ms, ..
+            } in stored.into_iter().rev()
             {
                 let states: Option<Vec<ClassState>> =
                     numbers.iter().map(|number| states.get(number).cloned()).collect();
                 // One without all of its states is no reason to leave anything out.
                 let Some(states) = states else { continue };
                 let module = module.clone();
-                records.push(UseRecord { module, class, environment, status, reason, states, seconds, noted_ms });
+                let record = UseRecord { module, class, environment, status, reason, states, seconds, noted_ms };
+                records.push((record, used_ms));
             }
         }
-        let environments: BTreeSet<&String> = records.iter().map(|record| &record.environment).collect();
+        let environments: BTreeSet<&String> = records.iter().map(|(record, _)| &record.environment).collect();
         let mut settings = Vec::new();
         for environment in environments {
             settings.extend(self.settings(environment)?.map(|settings| (environment.clone(), settings)));
@@ -143,20 +150,17 @@ fn add_unfinished(transaction: &Transaction<'_>, module: &str, class: &str, sinc
     Ok(())
 }
 
-/// Each shard knows its own test classes only: the newer launch of a module, with the classes of both.
+/// Each shard knows its own test classes only: our launches, with the test classes of both.
 fn launches_of_both(ours: Vec<(LastLaunch, i64)>, theirs: Vec<(LastLaunch, i64)>) -> Vec<(LastLaunch, i64)> {
     let mut of_both = ours;
     for (their, their_ms) in theirs {
-        let Some((our, our_ms)) = of_both.iter_mut().find(|(our, _)| our.module == their.module) else {
-            of_both.push((their, their_ms));
-            continue;
-        };
+        // Theirs may be of another checkout, or machine.
+        let Some((our, our_ms)) = of_both.iter_mut().find(|(our, _)| our.module == their.module) else { continue };
         let union =
             |some: &[String], others: &[String]| -> BTreeSet<String> { some.iter().chain(others).cloned().collect() };
         let classes = union(&our.classes, &their.classes);
         let ignored = union(&our.ignored, &their.ignored).difference(&classes).cloned().collect();
-        let launch = if their_ms > *our_ms { their.launch } else { our.launch.clone() };
-        *our = LastLaunch { module: their.module, launch, classes: classes.into_iter().collect(), ignored };
+        (our.classes, our.ignored) = (classes.into_iter().collect(), ignored);
         *our_ms = their_ms.max(*our_ms);
     }
     of_both

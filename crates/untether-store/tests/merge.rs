@@ -189,6 +189,7 @@ fn the_launch_of_a_merged_module_has_the_test_classes_of_both() {
     let merged = first.last_launches().unwrap().remove(0);
     assert_eq!(
         (merged.launch.pid, merged.classes, merged.ignored),
-        (2, vec!["ATest".into(), "BTest".into()], vec!["HelperTest".to_owned()])
+        // That of the other may be of another machine.
+        (1, vec!["ATest".into(), "BTest".into()], vec!["HelperTest".to_owned()])
     );
 }

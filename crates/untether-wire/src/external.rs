@@ -119,6 +119,8 @@ frames! {
         },
         /// All that stands before it has been put back.
         2 Agent PutBack {},
+        /// What is changed from here on is to be put back.
+        3 Agent Saved {},
     }
 }
 

@@ -93,6 +93,8 @@ public final class Files {
                 case 15 -> shell("cp -r " + from + " " + to + "; ln -sfn b.txt " + from);
                 case 16 -> java.nio.file.Files.copy(from, to, StandardCopyOption.REPLACE_EXISTING);
                 case 17 -> new ProcessBuilder("sed", "-i", "s/a/b/", from.toString()).start().waitFor();
+                case 18 -> shell("sed -i s/e/x/ " + from + " > " + to);
+                case 19 -> shell("cat " + from + " > " + to);
                 default -> throw new IllegalArgumentException();
             }
         } catch (IOException | UncheckedIOException | InterruptedException impossible) { }
@@ -102,7 +104,7 @@ public final class Files {
     }
 }
 "#;
-const KINDS: usize = 18;
+const KINDS: usize = 20;
 
 /// A class whose fixture checks what it finds, and that then changes files in each of its tests.
 fn class(name: &str, chance: &mut Chance) -> String {
@@ -233,6 +235,36 @@ fn what_cannot_be_put_back_is_told() {
     let output = run(&project, &["--isolate", "--isolate-files"]);
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(said.contains("work/pipe could not be put back"), "{said}");
+}
+
+#[test]
+fn what_came_from_elsewhere_is_not_lost() {
+    let project = project("elsewhere", 1);
+    project.forget();
+    let precious = project.folder.with_extension("notes").join("precious.txt");
+    fs::write(&precious, "precious").unwrap();
+    let source = r#"import java.nio.file.*;
+        class MovesTest { @org.junit.jupiter.api.Test void moves() throws Exception {
+            Files.move(Path.of(System.getenv("SMALL_NOTES"), "precious.txt"), Path.of("work/moved.txt")); } }"#;
+    project.compile("classes", &["helpers"], &[("MovesTest.java", source)]);
+    let output = run(&project, &["--isolate", "--isolate-files"]);
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(said.contains("work/moved.txt could not be put back: it came from elsewhere"), "{said}");
+    assert_eq!(fs::read_to_string(project.folder.join("work/moved.txt")).unwrap(), "precious");
+}
+
+#[test]
+fn what_no_class_did_stays() {
+    let project = project("hook", 1);
+    let source = r#"import java.nio.file.*;
+        class HookTest { @org.junit.jupiter.api.Test void hooks() {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                try { Files.writeString(Path.of("work/report.txt"), "at the end"); } catch (java.io.IOException error) { }
+            })); } }"#;
+    project.compile("classes", &["helpers"], &[("HookTest.java", source)]);
+    let output = run(&project, &["--isolate", "--isolate-files"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(project.folder.join("work/report.txt")).unwrap(), "at the end");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use untether_wire::{Condition, Deed, Thing};
 
+use crate::external::keep::Found;
 use crate::external::recorder::{Done, Recorder, watching};
 use crate::external::{descriptors, paths, sockets};
 use crate::guard::guarded;
@@ -316,6 +317,7 @@ unsafe fn open_and_tell<T: Copy>(
     }
     // SAFETY: given by the caller.
     let Some(path) = quietly(|| unsafe { recorder.wanted(folder, path) }) else { return call() };
+    let kept = if mode.writes { quietly(|| Some(recorder.keep(&path, mode.follows))) } else { None };
     let before = mode.writes.then(|| quietly(|| before_writing(recorder, &path, mode))).flatten();
     let result = call();
     let is_found = opened(result).is_some() || is_there();
@@ -330,6 +332,9 @@ unsafe fn open_and_tell<T: Copy>(
                 descriptors::opened(descriptor, recorder.segment(), false);
             }
             return;
+        }
+        if let Some(kept) = kept {
+            recorder.note_made(kept, &path, mode.follows);
         }
         descriptors::opened(descriptor, recorder.segment(), true);
         let was_there = before.is_none_or(|before| before.thing != Thing::Absent);
@@ -600,6 +605,9 @@ unsafe fn change(
     // SAFETY: given by the caller.
     let path = quietly(|| unsafe { r.wanted(folder, path) });
     let Some(path) = path else { return call() };
+    quietly(|| {
+        r.keep(&path, follows);
+    });
     let before = quietly(|| r.before(deed, &path, follows));
     let result = call();
     let is_found = result == 0 || is_there();
@@ -699,7 +707,7 @@ unsafe fn draw_and_tell<T: Copy>(
         let path = unsafe { r.wanted(libc::AT_FDCWD, name) };
         let (Some(descriptor), Some(path)) = (made(result), path) else { return };
         let before = Condition { thing: Thing::Absent, ..paths::NOTHING_KNOWN };
-        r.note_made(&path);
+        r.note_made(Found::Nothing, &path, false);
         r.seen(Deed::Looked, &path, false, false);
         r.tell(Done { deed: Deed::Created, path: &path, follows: false, before, is_whole: true });
         descriptors::opened(descriptor, r.segment(), true);
@@ -716,12 +724,16 @@ unsafe fn make_and_tell(r: &Recorder, (folder, path): (c_int, Path0), call: impl
     unsafe {
         let path_wanted = quietly(|| r.wanted(folder, path));
         let Some(path_wanted) = path_wanted else { return call() };
+        let kept = quietly(|| Some(r.keep(&path_wanted, false)));
         let before = quietly(|| r.before(Deed::Created, &path_wanted, false));
         let made = call();
         let is_found = made == 0 || is_there();
         quietly(|| {
             let is_folder = before.is_some_and(|before| before.thing == Thing::Directory);
             if made == 0 {
+                if let Some(kept) = kept {
+                    r.note_made(kept, &path_wanted, false);
+                }
                 r.seen(Deed::Looked, &path_wanted, false, false);
             }
             match before {
@@ -807,21 +819,16 @@ unsafe fn renaming_at_2(
     // SAFETY: given by the caller.
     let (source, goal) = quietly(|| unsafe { (r.wanted(folder, from), r.wanted(target, to)) });
     let (Some(from), Some(to)) = (source, goal) else { return call() };
-    let (taken, given, moved) = quietly(|| {
+    let (taken, given, moved, kept) = quietly(|| {
         let at = |path: &Path| Some(paths::condition(path, false));
         if paths::metadata(&from, false).is_some() {
             r.seen(Deed::Read, &from, false, true);
         }
         let moved = if from.is_dir() { paths::below(&from, MOST_MOVED) } else { Vec::new() };
-        r.keep(&from, false);
-        r.keep(&to, false);
-        for path in &moved {
-            r.keep(path, false);
-            if let Ok(rest) = path.strip_prefix(&from) {
-                r.keep(&to.join(rest), false);
-            }
-        }
-        (at(&from), at(&to), moved)
+        let is_kept = |path: &Path| r.keep(path, false) != Found::Unkept;
+        let is_whole = is_kept(&from) & moved.iter().fold(moved.len() < MOST_MOVED, |all, path| is_kept(path) & all);
+        let kept = if is_whole { r.keep(&to, false) } else { Found::Unkept };
+        (at(&from), at(&to), moved, Some((is_whole, kept)))
     });
     let result = call();
     if result != 0 {
@@ -830,6 +837,16 @@ unsafe fn renaming_at_2(
         return result;
     }
     quietly(|| {
+        match kept {
+            // What cannot be put back where it was is not to be lost where it is.
+            Some((false, _)) => r.note_moved(&to),
+            Some((true, kept)) => {
+                r.note_made(kept, &to, false);
+                let below = moved.iter().filter_map(|path| path.strip_prefix(&from).ok());
+                below.for_each(|rest| r.note_made(Found::Nothing, &to.join(rest), false));
+            }
+            None => {}
+        }
         let tell = |deed, path: &Path, before| r.tell(Done { deed, path, follows: false, before, is_whole: true });
         let absent = Condition { thing: Thing::Absent, ..paths::NOTHING_KNOWN };
         let unknown = paths::NOTHING_KNOWN;

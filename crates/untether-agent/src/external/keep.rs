@@ -4,13 +4,14 @@
 //! becomes again, so that it does not matter that several note the same one.
 
 use std::collections::HashSet;
-use std::ffi::{CString, OsStr};
-use std::fs::{self, Permissions};
+use std::ffi::CString;
+use std::fs::{self, File, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 use untether_frameworks::REPORT_FOLDERS;
 use untether_kept::{Before, Changed, JOURNAL, put_back};
@@ -24,12 +25,23 @@ use crate::external::recorder::prefix;
 /// In the folder of the copies: the folders whose files are kept.
 const ROOTS: &str = "roots";
 
+/// What stood at a path that is about to be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    /// It can be put back.
+    Kept,
+    /// It cannot, or need not be.
+    Unkept,
+}
+
 pub(super) struct Keeper {
     journal: Log,
     copies: PathBuf,
     /// Beginnings of paths that are kept.
     roots: Vec<Vec<u8>>,
     next: AtomicU32,
+    process: u32,
     /// What this process has kept since the last point.
     known: Mutex<HashSet<PathBuf>>,
     /// How long the journal was at each point that can be gone back to; of the JVM only.
@@ -66,6 +78,7 @@ impl Keeper {
             copies,
             roots,
             next: AtomicU32::new(0),
+            process: std::process::id(),
             known: Mutex::default(),
             points: Mutex::default(),
             is_wanted: is_wanted.into(),
@@ -76,33 +89,75 @@ impl Keeper {
         self.is_wanted.load(Ordering::Acquire)
     }
 
-    /// Makes sure that what stands at the path, which has no links, can be put back. Call before it is changed.
-    pub(super) fn keep(&self, path: PathBuf) {
-        if !self.is_new(&path) {
-            return;
+    /// Makes sure that what stands at the path, which has no links, can be put back. Call before it is changed; where nothing
+    /// stands there, call `note_made` when something does.
+    pub(super) fn keep(&self, path: &Path) -> Found {
+        if !self.is_within(path) {
+            return Found::Unkept;
         }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let copy = format!("{}-{number}", std::process::id());
-        let frame = before(&path, &self.copies.join(&copy), copy).frame();
-        self.journal.frame(&frame);
+        if paths::metadata(path, false).is_none() {
+            return Found::Nothing;
+        }
+        // Held while the file is copied: who changes it next waits for that.
+        let mut known = self.known();
+        if known.as_ref().is_some_and(|known| known.contains(path)) {
+            return Found::Kept;
+        }
+        let (copy, name) = self.new_copy();
+        let before = before(path, &copy, name);
+        self.journal.frame(&before.frame());
+        if let Some(known) = &mut known {
+            known.insert(path.to_path_buf());
+        }
+        if before.kept == Kept::Unknown { Found::Unkept } else { Found::Kept }
     }
 
-    /// What is there now was made by the call that tells of it.
-    pub(super) fn note_made(&self, path: PathBuf) {
-        if self.is_new(&path) {
-            self.journal.frame(&Before::new(&path, Kept::Nothing, String::new(), None).frame());
+    /// What is there now was not there before.
+    pub(super) fn note_made(&self, path: &Path) {
+        self.note(path, Kept::Nothing, "");
+    }
+
+    /// What is there now came from where it cannot be put back, and is not to be lost.
+    pub(super) fn note_moved(&self, path: &Path) {
+        self.note(path, Kept::Unknown, "it came from elsewhere");
+    }
+
+    fn note(&self, path: &Path, kept: Kept, content: &str) {
+        if self.is_within(path) && self.known().is_none_or(|mut known| known.insert(path.to_path_buf())) {
+            self.journal.frame(&Before::new(path, kept, content.to_owned(), None).frame());
         }
     }
 
-    fn is_new(&self, path: &Path) -> bool {
-        let is_root = |root: &Vec<u8>| path.as_os_str().as_bytes().starts_with(root);
-        self.roots.iter().any(is_root) && !is_report(path) && lock(&self.known).insert(path.to_path_buf())
+    fn is_within(&self, path: &Path) -> bool {
+        let bytes = path.as_os_str().as_bytes();
+        self.roots.iter().filter_map(|root| bytes.strip_prefix(root.as_slice())).any(|rest| !is_report(rest))
+    }
+
+    /// None in a copy of this process: another thread may have held it when that was made.
+    fn known(&self) -> Option<MutexGuard<'_, HashSet<PathBuf>>> {
+        (self.process == std::process::id()).then(|| lock(&self.known))
+    }
+
+    /// An empty file for a copy: another program with this process's number may have made some.
+    fn new_copy(&self) -> (PathBuf, String) {
+        loop {
+            let name = format!("{}-{}", std::process::id(), self.next.fetch_add(1, Ordering::Relaxed));
+            let path = self.copies.join(&name);
+            match File::create_new(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                // What cannot be made shows when it is copied.
+                _ => return (path, name),
+            }
+        }
     }
 
     /// From here on, changes can be put back: this is the last of so many points.
     pub(super) fn save(&self, points: usize) {
         let mut known = lock(&self.points);
         known.truncate(points.saturating_sub(1));
+        if known.is_empty() {
+            self.journal.frame(&KeptFrame::Saved {});
+        }
         known.push(self.journal.length());
         lock(&self.known).clear();
         self.is_wanted.store(true, Ordering::Release);
@@ -117,17 +172,16 @@ impl Keeper {
         let changed = Changed::read(&bytes);
         let is_whole = changed.is_whole && !self.journal.has_failed();
         let (copies, is_outermost) = (self.copies.clone(), known.len() == 1);
-        let told = paths::aside(move || {
-            let told = put_back(&changed.befores, &copies);
-            if is_outermost {
-                // Nobody needs them any more.
-                let all = changed.befores.iter().filter_map(|before| before.copy(&copies));
-                all.for_each(|copy| drop(fs::remove_file(copy)));
-            }
-            Some(told)
-        });
-        if is_outermost {
+        let all: Vec<PathBuf> = changed.befores.iter().filter_map(|before| before.copy(&copies)).collect();
+        let told = paths::aside(move || Some(put_back(&changed.befores, &copies)));
+        if is_outermost && told == Some(None) {
             self.journal.frame(&KeptFrame::PutBack {});
+            // Nobody needs them any more.
+            all.iter().for_each(|copy| drop(fs::remove_file(copy)));
+        }
+        if is_outermost {
+            // What is changed between classes is nobody's.
+            self.is_wanted.store(false, Ordering::Release);
         }
         if let Some(last) = known.last_mut() {
             *last = self.journal.length();
@@ -140,9 +194,9 @@ impl Keeper {
     }
 }
 
-/// Whether it is what a build tool writes of tests.
-fn is_report(path: &Path) -> bool {
-    path.components().any(|part| REPORT_FOLDERS.iter().any(|name| part.as_os_str() == OsStr::new(name)))
+/// Whether it is what a build tool writes of tests, seen from the folder that is kept.
+fn is_report(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/').any(|part| REPORT_FOLDERS.iter().any(|name| part == name.as_bytes()))
 }
 
 /// Looks at what stands there, and copies it where it is a file.

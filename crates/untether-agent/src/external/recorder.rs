@@ -13,7 +13,7 @@ use untether_wire::{Condition, Deed, EXTERNAL_EXTENSION, ExternalFrame, Probes, 
 
 use crate::agent::{Agent, lock};
 use crate::external::images::Images;
-use crate::external::keep::Keeper;
+use crate::external::keep::{Found, Keeper};
 use crate::external::log::Log;
 use crate::external::paths;
 
@@ -254,25 +254,29 @@ impl Recorder {
 
     /// How it is before it is changed, where that is to be told.
     pub(super) fn before(&self, deed: Deed, path: &Path, follows: bool) -> Option<Condition> {
-        self.is_new(deed, path.as_os_str().as_bytes()).then(|| {
-            self.keep(path, follows);
-            paths::condition(path, follows)
-        })
+        self.is_new(deed, path.as_os_str().as_bytes()).then(|| paths::condition(path, follows))
     }
 
-    /// Keeps what stands there, where it is to be put back later.
-    pub(super) fn keep(&self, path: &Path, follows: bool) {
-        let Some(keeper) = self.keeper.as_ref().filter(|keeper| keeper.is_wanted()) else { return };
+    /// Keeps what stands there, where it is to be put back later. Call before each change.
+    pub(super) fn keep(&self, path: &Path, follows: bool) -> Found {
+        let Some(keeper) = self.keeper.as_ref().filter(|keeper| keeper.is_wanted()) else { return Found::Unkept };
         let path = paths::canonical(path, follows);
-        if !self.is_hidden(path.as_os_str().as_bytes()) {
-            keeper.keep(path);
+        if self.is_hidden(path.as_os_str().as_bytes()) { Found::Unkept } else { keeper.keep(&path) }
+    }
+
+    /// After the change: notes that nothing stood there.
+    pub(super) fn note_made(&self, found: Found, path: &Path, follows: bool) {
+        if found == Found::Nothing
+            && let Some(keeper) = &self.keeper
+        {
+            keeper.note_made(&paths::canonical(path, follows));
         }
     }
 
-    /// Notes that nothing stood there, where that is to be put back later.
-    pub(super) fn note_made(&self, path: &Path) {
+    /// After the change: what stands there now came from where it cannot be put back.
+    pub(super) fn note_moved(&self, path: &Path) {
         if let Some(keeper) = self.keeper.as_ref().filter(|keeper| keeper.is_wanted()) {
-            keeper.note_made(paths::canonical(path, false));
+            keeper.note_moved(&paths::canonical(path, false));
         }
     }
 
