@@ -52,6 +52,8 @@ struct Last {
     actor: u32,
     stack: Option<u32>,
     labels: Labels,
+    /// Only its mode or times were set: who reads what it holds reads nothing of that.
+    is_outward: bool,
 }
 
 /// A change whose end is not known yet.
@@ -207,7 +209,8 @@ impl<'t, 'a> Analysis<'t, 'a> {
                 let name = first.unwrap_or(name);
                 let done = Done { by, name, before: *before, is_whole: *is_whole, stack, labels };
                 match deed {
-                    Deed::Looked | Deed::Read => self.look(&done),
+                    Deed::Looked => self.look(&done, true),
+                    Deed::Read => self.look(&done, false),
                     Deed::Listed => self.list(&done),
                     Deed::Bound => self.bind(&done),
                     Deed::Reached => self.reach(&done),
@@ -263,12 +266,13 @@ impl<'t, 'a> Analysis<'t, 'a> {
 
     // ---- reading
 
-    fn look(&mut self, done: &Done<'t>) {
+    /// Looks at what is there, from outside or only at what it holds.
+    fn look(&mut self, done: &Done<'t>, is_outward: bool) {
         let slot = self.slot(done.name, Aspect::Itself);
         if done.before.thing == Thing::Absent {
             self.slots[slot as usize].found_empty = done.by;
         }
-        self.read(slot, done);
+        self.read_all(slot, done, is_outward);
     }
 
     fn list(&mut self, done: &Done<'t>) {
@@ -277,16 +281,22 @@ impl<'t, 'a> Analysis<'t, 'a> {
     }
 
     fn read(&mut self, slot: u32, done: &Done<'t>) {
+        self.read_all(slot, done, true);
+    }
+
+    fn read_all(&mut self, slot: u32, done: &Done<'t>, is_outward: bool) {
         let Some(reader) = done.by else { return };
         let known = &self.slots[slot as usize];
         let mut sources: Vec<Last> = known.last.iter().chain(known.entries.values()).copied().collect();
         match &known.pending {
             Some(pending) if pending.actor == reader && pending.is_whole => return,
             Some(pending) if pending.actor != reader => {
-                sources.push(Last { actor: pending.actor, stack: pending.stack, labels: pending.labels });
+                let Pending { actor, stack, labels, is_outward, .. } = *pending;
+                sources.push(Last { actor, stack, labels, is_outward });
             }
             _ => {}
         }
+        sources.retain(|last| is_outward || !last.is_outward);
         // What this test left itself, in another stretch, is its own.
         if !sources.is_empty() && sources.iter().all(|last| last.actor == reader) {
             return;
@@ -411,13 +421,13 @@ impl<'t, 'a> Analysis<'t, 'a> {
         let labels = if entry.is_empty() { pending.labels } else { Labels::default() };
         let slot = self.slot(folder, Aspect::Entries);
         if self.tell_write(slot, pending.actor, pending.stack, labels).is_some() {
-            let last = Last { actor: pending.actor, stack: pending.stack, labels };
+            let last = Last { actor: pending.actor, stack: pending.stack, labels, is_outward: false };
             self.slots[slot as usize].entries.insert(entry, last);
         }
     }
 
     fn write(&mut self, slot: u32, pending: &Pending) {
-        let Pending { actor, before, stack, labels, .. } = *pending;
+        let Pending { actor, before, stack, labels, mut is_outward, .. } = *pending;
         let class_run = self.actors.class_run(actor);
         let Some(access) = self.tell_write(slot, actor, stack, labels) else { return };
         let known = &mut self.slots[slot as usize];
@@ -429,8 +439,10 @@ impl<'t, 'a> Analysis<'t, 'a> {
         if pending.is_whole {
             known.last.clear();
         }
+        // Who only sets its times now may have written it before.
+        is_outward &= !known.last.iter().any(|last| last.actor == actor && !last.is_outward);
         known.last.retain(|last| last.actor != actor);
-        known.last.push(Last { actor, stack, labels });
+        known.last.push(Last { actor, stack, labels, is_outward });
     }
 
     fn tell_write(&mut self, slot: u32, actor: u32, stack: Option<u32>, labels: Labels) -> Option<usize> {
@@ -480,7 +492,8 @@ impl<'t, 'a> Analysis<'t, 'a> {
     fn take(&mut self, slot: u32, done: &Done<'t>) {
         if let Some(actor) = done.by {
             self.tell_write(slot, actor, done.stack, done.labels);
-            self.slots[slot as usize].last = vec![Last { actor, stack: done.stack, labels: done.labels }];
+            let last = Last { actor, stack: done.stack, labels: done.labels, is_outward: false };
+            self.slots[slot as usize].last = vec![last];
         }
     }
 }
