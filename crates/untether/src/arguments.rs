@@ -415,7 +415,11 @@ pub(crate) struct WhyArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(arg_required_else_help = true)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:
+  untether store merge ../shard-1/.untether ../shard-2/.untether"
+)]
 pub(crate) struct StoreArguments {
     #[command(subcommand)]
     pub(crate) command: StoreCommand,
