@@ -27,7 +27,7 @@ pub(crate) fn for_reading(given: Option<&Path>) -> PathBuf {
 pub(crate) fn other(given: &Path) -> PathBuf {
     let of_project = given.join(NAME);
     match given.parent() {
-        Some(folder) if given.is_file() => folder.to_path_buf(),
+        Some(folder) if given.is_file() && given.ends_with(Store::FILE_NAME) => folder.to_path_buf(),
         _ if of_project.join(Store::FILE_NAME).exists() => of_project,
         _ => given.to_path_buf(),
     }

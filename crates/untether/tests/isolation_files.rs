@@ -337,3 +337,39 @@ fn what_a_run_had_changed_that_was_killed_is_put_back_by_the_next_one() {
     assert!(!has_run());
     assert_as_before(&project, &before);
 }
+
+/// The second finds what the first has changed, unless that is put back.
+const TWO: &[(&str, &str)] = &[
+    (
+        "AChangesTest.java",
+        r#"import java.nio.file.*;
+        class AChangesTest { @org.junit.jupiter.api.Test void changes() throws Exception {
+            Files.writeString(Path.of("work/a.txt"), "changed"); Files.createTempFile("made", ".tmp"); } }"#,
+    ),
+    (
+        "BFindsTest.java",
+        r#"import java.nio.file.*;
+        class BFindsTest { @org.junit.jupiter.api.Test void finds() throws Exception {
+            org.junit.jupiter.api.Assertions.assertEquals("first a", Files.readString(Path.of("work/a.txt"))); } }"#,
+    ),
+];
+
+#[test]
+fn files_are_put_back_in_jvms_of_our_own_as_well() {
+    let project = project("workers", 1);
+    project.compile("classes", &["helpers"], TWO);
+    let detect = |arguments: &[&str]| {
+        let mut detect = command(&project.folder, arguments);
+        detect.arg("--").args(project.build(&["classes", "helpers"], &[]));
+        project.with_notes(detect).output().unwrap()
+    };
+    assert_eq!(detect(&["detect", "-q"]).status.code(), Some(1));
+    fs::write(project.folder.join("work/a.txt"), "first a").unwrap();
+    let run = command(&project.folder, &["run", "--isolate", "--isolate-files", "--check", "--test-timeout", "5m"]);
+    let output = project.with_notes(run).output().unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("2 passed; 2 isolated classes in 1 JVM"), "{said}");
+    assert!(said.contains("(2 JVMs") && said.contains("every outcome was the same"), "{said}");
+    assert_eq!(fs::read_to_string(project.folder.join("work/a.txt")).unwrap(), "first a");
+}

@@ -25,6 +25,9 @@ use crate::external::recorder::prefix;
 /// In the folder of the copies: the folders whose files are kept.
 const ROOTS: &str = "roots";
 
+/// How a line of the latter begins: what is left alone, and what is kept.
+const SIGNS: [u8; 2] = *b"-+";
+
 /// What stood at a path that is about to be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
@@ -38,8 +41,8 @@ pub(super) enum Found {
 pub(super) struct Keeper {
     journal: Log,
     copies: PathBuf,
-    /// Beginnings of paths that are kept.
-    roots: Vec<Vec<u8>>,
+    /// Beginnings of paths, each with whether what is there is kept; the longest decides.
+    roots: Vec<(Vec<u8>, bool)>,
     next: AtomicU32,
     process: u32,
     /// What this process has kept since the last point.
@@ -57,8 +60,12 @@ impl Keeper {
         fs::set_permissions(&copies, Permissions::from_mode(0o700)).ok()?;
         // Nobody's project is the whole machine.
         let roots = roots.filter_map(|root| root.canonicalize().ok()).filter(|root| root.parent().is_some());
-        let roots: Vec<Vec<u8>> = roots.map(|root| prefix(&root)).collect();
-        fs::write(copies.join(ROOTS), roots.join(&0)).ok()?;
+        // Whoever waits for this JVM has files of his own, around the traces.
+        let own = copies.ancestors().filter(|folder| is_of_run(folder)).map(|run| (prefix(run), false));
+        let roots: Vec<(Vec<u8>, bool)> = roots.map(|root| (prefix(&root), true)).chain(own).collect();
+        let lines: Vec<Vec<u8>> =
+            roots.iter().map(|(root, is_kept)| [&[SIGNS[usize::from(*is_kept)]], root.as_slice()].concat()).collect();
+        fs::write(copies.join(ROOTS), lines.join(&0)).ok()?;
         let journal = Log::create::<KeptFrame>(&copies.join(JOURNAL))?;
         Some(Keeper::new(journal, copies, roots, false))
     }
@@ -67,12 +74,13 @@ impl Keeper {
     pub(super) fn of_parent(log: &Path) -> Option<Self> {
         let copies = log.with_extension(KEPT_EXTENSION);
         let roots = fs::read(copies.join(ROOTS)).ok()?;
-        let roots = roots.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
+        let lines = roots.split(|&byte| byte == 0).filter_map(<[u8]>::split_first);
+        let roots = lines.map(|(sign, root)| (root.to_vec(), *sign == SIGNS[1])).collect();
         let journal = Log::append(CString::new(copies.join(JOURNAL).into_os_string().as_bytes()).ok()?);
         Some(Keeper::new(journal, copies, roots, true))
     }
 
-    fn new(journal: Log, copies: PathBuf, roots: Vec<Vec<u8>>, is_wanted: bool) -> Self {
+    fn new(journal: Log, copies: PathBuf, roots: Vec<(Vec<u8>, bool)>, is_wanted: bool) -> Self {
         Keeper {
             journal,
             copies,
@@ -130,7 +138,10 @@ impl Keeper {
 
     fn is_within(&self, path: &Path) -> bool {
         let bytes = path.as_os_str().as_bytes();
-        self.roots.iter().filter_map(|root| bytes.strip_prefix(root.as_slice())).any(|rest| !is_report(rest))
+        let above = self.roots.iter().filter(|(root, _)| bytes.starts_with(root));
+        above
+            .max_by_key(|(root, _)| root.len())
+            .is_some_and(|(root, is_kept)| *is_kept && !is_report(&bytes[root.len()..]))
     }
 
     /// None in a copy of this process: another thread may have held it when that was made.
@@ -192,6 +203,12 @@ impl Keeper {
             _ => Some("it is not known in full which files were changed: is the disk full?".to_owned()),
         }
     }
+}
+
+/// Whether the folder is that of a run of untether, as the engine names it.
+fn is_of_run(folder: &Path) -> bool {
+    let name = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name.starts_with("run-") || name.starts_with("untether-run-")
 }
 
 /// Whether it is what a build tool writes of tests, seen from the folder that is kept.
