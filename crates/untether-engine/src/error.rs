@@ -36,7 +36,7 @@ pub enum EngineError {
     /// What was found until then was stored.
     #[error("{0}")]
     Stopped(String),
-    #[error("it is not known what any test uses: run 'untether run -- mvn test' first (with your own command)")]
+    #[error("it is not known how the tests are run here: run 'untether run -- mvn test' first (with your own command)")]
     NothingRecorded,
     #[error("{path} is the store that others are to be added to: name those of other runs")]
     SameStore { path: PathBuf },

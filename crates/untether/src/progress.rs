@@ -263,7 +263,7 @@ fn duration(seconds: f64) -> String {
 }
 
 fn text(progress: &Progress) -> String {
-    let mut text = format!("{} tests", progress.finished);
+    let mut text = count(progress.finished, "test", "tests");
     if progress.failed > 0 {
         text.push_str(&format!(", {} failed", progress.failed));
     }

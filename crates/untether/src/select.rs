@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use untether_engine::{
     Ending, SelectEvent, SelectRequest, SelectiveRunRequest, SelectivelyRan, run_selectively, select as select_tests,
 };
-use untether_model::{Status, TestOutcome, simple_name};
+use untether_model::{Selected, Status, TestOutcome, simple_name};
 use untether_report::{
     count, selection_sentence, style, write_contradictions, write_selected, write_selection, write_selection_json,
     write_skipped,
@@ -147,6 +147,19 @@ fn show(ran: &SelectivelyRan, contradictions: Option<&[&TestOutcome]>, arguments
             style::doubtful("note:")
         );
         return Ok(());
+    }
+    let is_whole = |selected: &Selected| !selected.test.contains('#');
+    let is_apart = ran.selection.skipped.iter().any(|skipped| skipped.test.contains('#'));
+    if arguments.granularity == Granularity::Test
+        && !arguments.all
+        && !is_apart
+        && ran.selection.selected.iter().any(is_whole)
+    {
+        anstream::eprintln!(
+            "untether: {} no test was left out by itself: that takes tests of JUnit Jupiter in classes that 'untether \
+             detect' has watched as they are, and that have passed with --granularity test since",
+            style::doubtful("note:")
+        );
     }
     let tests: Vec<&TestOutcome> = ran.outcomes.iter().flat_map(|class| &class.tests).collect();
     let failed = tests.iter().filter(|test| test.verdict.status == Status::Failed).count();
