@@ -193,3 +193,13 @@ fn the_launch_of_a_merged_module_has_the_test_classes_of_both() {
         (1, vec!["ATest".into(), "BTest".into()], vec!["HelperTest".to_owned()])
     );
 }
+
+#[test]
+fn test_classes_are_counted_and_not_their_tests() {
+    let (_folders, [mut first, mut second]) = two_stores();
+    for name in ["a.ATest", "a.ATest#one", "a.ATest$Inner#two", "a.BTest"] {
+        second.add_uses(&[record("", name, 0, &BTreeSet::from([1]), true, 1)], &[settings(0)]).unwrap();
+    }
+    let merged = first.merge(&second).unwrap();
+    assert_eq!((merged.classes, merged.records), (2, 4));
+}
