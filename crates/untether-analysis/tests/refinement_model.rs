@@ -100,6 +100,8 @@ struct Model<'m> {
     programs: &'m [Program],
     /// Whether JVMs of the suite can be put back.
     is_quick: bool,
+    /// Whether the user has set a limit of his own.
+    is_limited: bool,
     number: HashMap<String, usize>,
 }
 
@@ -175,6 +177,10 @@ impl Oracle for Model<'_> {
         true
     }
 
+    fn is_limited(&self) -> bool {
+        self.is_limited
+    }
+
     fn warm_up(&mut self, _tests: Vec<String>) {}
 
     fn progress(&mut self, _phase: Phase) {}
@@ -187,7 +193,7 @@ fn check(programs: &[Program], per_class: usize, is_quick: bool) -> Result<(), T
     let detection = watched(programs, per_class);
     let evidence = Evidence::new(&detection);
     let number = (0..programs.len()).map(|number| (name(number, per_class), number)).collect();
-    let mut model = Model { programs, is_quick, number };
+    let mut model = Model { programs, is_quick, is_limited: false, number };
     let reference = model.statuses(&(0..programs.len()).collect::<Vec<_>>());
     let request = Request { strategy: Search::Guided, reference_runs: 2, targets: None, scope: String::new() };
     let refinement = refine(&evidence, &request, &mut model);
@@ -311,4 +317,39 @@ fn what_harms_another_test_may_be_more_than_is_needed() {
     for is_quick in [true, false] {
         check(&programs, 1, is_quick).unwrap();
     }
+}
+
+/// A suite that is too large for all pairs of its tests: what detection could not know, and what
+/// classes in between undo in all orders that are tried anyway.
+#[test]
+fn in_a_large_suite_each_class_runs_directly_behind_each_other_one() {
+    const CLASSES: usize = 21;
+    const PER_CLASS: usize = 11;
+    let mut programs = vec![Program { wants: vec![], writes: vec![] }; CLASSES * PER_CLASS];
+    let test = |class: usize, number: usize| class * PER_CLASS + number;
+    // One class does it, in the middle of its tests; all others undo it.
+    for class in (0..CLASSES).filter(|&class| class != 4 && class != 9) {
+        programs[test(class, 0)].writes = vec![(0, 0), (1, 0)];
+    }
+    programs[test(4, 3)].writes = vec![(0, 1)];
+    programs[test(4, 7)].writes = vec![(1, 1)];
+    let mut detection = watched(&programs, PER_CLASS);
+    // Nothing of it was seen.
+    detection.accesses.clear();
+    programs[test(9, 6)].wants = vec![(0, 0), (1, 0)];
+    let evidence = Evidence::new(&detection);
+    let number = (0..programs.len()).map(|number| (name(number, PER_CLASS), number)).collect();
+    let mut model = Model { programs: &programs, is_quick: true, is_limited: true, number };
+    let request = Request { strategy: Search::Guided, reference_runs: 2, targets: None, scope: String::new() };
+    let refinement = refine(&evidence, &request, &mut model);
+    let class_pairs = CLASSES * (CLASSES - 1);
+    assert_eq!(refinement.coverage.class_pairs, Share { tried: class_pairs, all: class_pairs });
+    let found: Vec<(&str, &[String])> =
+        refinement.findings.iter().map(|finding| (finding.test.as_str(), finding.others())).collect();
+    // Each of the two harms it by itself, through a variable of its own.
+    let victim = name(test(9, 6), PER_CLASS);
+    let polluters: BTreeSet<&[String]> = found.iter().map(|(_, others)| *others).collect();
+    let expected = [[name(test(4, 3), PER_CLASS)], [name(test(4, 7), PER_CLASS)]];
+    assert_eq!(polluters, expected.iter().map(|list| list.as_slice()).collect(), "{found:?}");
+    assert!(found.iter().all(|(test, _)| *test == victim), "{found:?}");
 }

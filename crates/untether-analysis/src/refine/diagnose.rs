@@ -23,11 +23,19 @@ const MOST_CONFIRMED: usize = 3;
 /// Fresh JVMs of one step of taking a schedule apart that run at the same time.
 const AT_ONCE: usize = 4;
 
+/// So often, with different tests before it, something is seen of a test that cannot be reproduced.
+const MOST_UNCONFIRMED: usize = 3;
+
 /// Where trials are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Quick,
     Fresh,
+}
+
+/// Who comes to something worse than alone is a victim, who comes to something better was brittle.
+fn role(alone: Status, changed: Status) -> Role {
+    if alone < changed { Role::Victim } else { Role::Brittle }
 }
 
 pub(crate) fn is_subsequence(of: &[Test], list: &[Test]) -> bool {
@@ -77,7 +85,7 @@ impl Session<'_, '_> {
                 if is_hint {
                     self.unfaithful.insert(suspect.test);
                 } else {
-                    self.unconfirmed.insert(suspect.test);
+                    self.not_confirmed(suspect.test);
                 }
             }
         }
@@ -88,7 +96,7 @@ impl Session<'_, '_> {
                 && let Some(setters) = self.setters_in(&suspect)
                 && !self.explain_disturbed(&suspect, &setters)?
             {
-                self.unconfirmed.insert(suspect.test);
+                self.not_confirmed(suspect.test);
             }
         }
         Ok(())
@@ -100,9 +108,7 @@ impl Session<'_, '_> {
     }
 
     pub(crate) fn is_open(&self, suspect: &Suspect) -> bool {
-        !self.unstable.contains(&suspect.test)
-            && !self.unconfirmed.contains(&suspect.test)
-            && !self.is_explained(suspect)
+        !self.unstable.contains(&suspect.test) && !self.is_given_up(suspect.test) && !self.is_explained(suspect)
     }
 
     /// Each test by itself, twice, in fresh JVMs; those that cannot make up their minds are dropped.
@@ -110,13 +116,13 @@ impl Session<'_, '_> {
         let unknown: Vec<Test> = tests
             .into_iter()
             .filter(|test| !self.alone.contains_key(test) && !self.unstable.contains(test))
-            .filter(|test| !self.unconfirmed.contains(test))
+            .filter(|test| !self.is_given_up(*test))
             .collect();
         let twice: Vec<Vec<Test>> = unknown.iter().flat_map(|&test| [vec![test], vec![test]]).collect();
         let verdicts = self.last_verdicts(&twice)?;
         for (&test, both) in unknown.iter().zip(verdicts.chunks(2)) {
             if both[0].status == Status::Missing || both[1].status == Status::Missing {
-                self.unconfirmed.insert(test);
+                self.unconfirmed.insert(test, MOST_UNCONFIRMED);
             } else if both[0].status == both[1].status {
                 self.alone.insert(test, both[0].clone());
                 if !is_alike(&both[0].message, &both[1].message) {
@@ -127,6 +133,15 @@ impl Session<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    fn not_confirmed(&mut self, test: Test) {
+        *self.unconfirmed.entry(test).or_default() += 1;
+    }
+
+    /// Whether what the test came to could not be reproduced too often. Once says nothing of other tests before it.
+    pub(crate) fn is_given_up(&self, test: Test) -> bool {
+        self.unconfirmed.get(&test).is_some_and(|&times| times >= MOST_UNCONFIRMED)
     }
 
     fn alone_status(&self, test: Test) -> Option<Status> {
@@ -455,11 +470,15 @@ impl Session<'_, '_> {
     fn add_changed(&mut self, test: Test, list: &[Test], changed: &Verdict) {
         let alone = self.alone[&test].clone();
         let after = followed_by(list, test);
-        if alone.status < changed.status {
-            self.add(test, Role::Victim, list, (after, changed), (vec![test], alone.status));
-        } else {
-            self.add(test, Role::Brittle, list, (vec![test], &alone), (after, changed.status));
+        match role(alone.status, changed.status) {
+            Role::Victim => self.add(test, Role::Victim, list, (after, changed), (vec![test], alone.status)),
+            Role::Brittle => self.add(test, Role::Brittle, list, (vec![test], &alone), (after, changed.status)),
         }
+    }
+
+    /// What the test is if others make it come to this.
+    pub(crate) fn role_of(&self, test: Test, changed: Status) -> Option<Role> {
+        self.alone_status(test).filter(|alone| *alone != changed).map(|alone| role(alone, changed))
     }
 
     fn add(

@@ -126,6 +126,15 @@ impl<'d> Evidence<'d> {
                     used.lasting |= !access.labels.contains(Label::ClassLocal);
                 }
                 AccessMode::Read => {
+                    // What a class fixture has read can show in any test of its class. What it reads of libraries would be
+                    // far too much.
+                    let unit = access.unit as usize;
+                    let field = &self.detection.resources[access.resource as usize].field;
+                    let is_of_all =
+                        self.detection.units[unit].kind == UnitKind::Class && self.remoteness(field) <= NEAR;
+                    if is_of_all {
+                        used.readers.extend(&family[unit]);
+                    }
                     used.readers.insert(test);
                     if let Some(source) = access.source.and_then(|unit| of_unit[unit as usize]).filter(|&s| s != test) {
                         // A value that came with its object has no write of its own.

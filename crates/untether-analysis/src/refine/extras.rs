@@ -136,7 +136,7 @@ impl Session<'_, '_> {
             }
             let others = self.numbers(finding.others());
             let found = match others[..] {
-                [_] => self.other_singles(test, &others),
+                [_] => self.other_singles(test, finding.role, &others),
                 _ => self.other_lists(test, &others)?,
             };
             lists.extend(found.into_iter().map(|list| (number, list)));
@@ -176,7 +176,11 @@ impl Session<'_, '_> {
             ordered.iter().filter_map(|(_, (number, list))| Some(followed_by(list, test_of(self, *number)?))).collect();
         let verdicts = self.known_verdicts(&schedules)?;
         for ((_, (number, list)), verdict) in ordered.into_iter().zip(verdicts) {
-            if test_of(self, number).is_some_and(|test| self.differs(test, verdict.status)) {
+            let does_the_same = |test: Test| {
+                self.differs(test, verdict.status)
+                    && self.role_of(test, verdict.status) == Some(self.findings[number].role)
+            };
+            if test_of(self, number).is_some_and(does_the_same) {
                 let named = self.names(&list);
                 self.findings[number].alternatives.push(named);
             }
@@ -185,13 +189,14 @@ impl Session<'_, '_> {
     }
 
     /// Other tests that alone make the test differ in the same way, of those that were tried.
-    fn other_singles(&self, test: Test, known: &[Test]) -> Vec<Vec<Test>> {
+    fn other_singles(&self, test: Test, role: Role, known: &[Test]) -> Vec<Vec<Test>> {
         let mut singles: Vec<Test> = self
             .pairs
             .iter()
             .filter(|((first, second), status)| {
                 *second == test && !known.contains(first) && self.differs(test, **status)
             })
+            .filter(|(_, status)| self.role_of(test, **status) == Some(role))
             .map(|((first, _), _)| *first)
             .collect();
         singles.sort_unstable();

@@ -15,6 +15,7 @@ mod extras;
 mod guided;
 mod incremental;
 mod known;
+mod orders;
 mod pairs;
 mod strategy;
 
@@ -40,6 +41,9 @@ pub trait Oracle {
 
     /// Whether more pairs may be tried: a suite may have millions.
     fn has_room(&self) -> bool;
+
+    /// Whether the user has said how long it may take: then nothing else limits it.
+    fn is_limited(&self) -> bool;
 
     /// How many trials are to be asked for at once: after them, what they showed is explained.
     fn trials_at_once(&self) -> usize;
@@ -134,7 +138,7 @@ pub fn refine(evidence: &Evidence<'_>, request: &Request, oracle: &mut dyn Oracl
     let is_stable = |name: &str| evidence.test(name).is_none_or(|test| !session.unstable.contains(&test));
     session.findings.retain(|finding| is_stable(&finding.test));
     let is_explained = |test: &Test| session.findings.iter().any(|finding| finding.test == evidence.tests[*test]);
-    let unconfirmed = session.unconfirmed.iter().filter(|test| !is_explained(test) && !session.unstable.contains(test));
+    let unconfirmed = session.unconfirmed.keys().filter(|test| !is_explained(test) && !session.unstable.contains(test));
     Refinement {
         nondeterministic: session
             .unstable
@@ -150,6 +154,9 @@ pub fn refine(evidence: &Evidence<'_>, request: &Request, oracle: &mut dyn Oracl
     }
 }
 
+/// After fewer trials, that they had no answer says nothing about the suite's JVMs.
+const FEWEST_TO_JUDGE: usize = 8;
+
 pub(crate) struct Session<'s, 'd> {
     pub(crate) evidence: &'s Evidence<'d>,
     request: &'s Request,
@@ -158,7 +165,8 @@ pub(crate) struct Session<'s, 'd> {
     pub(crate) unstable: BTreeSet<Test>,
     /// Those of the unstable ones that did not end in time once.
     timed_out: BTreeSet<Test>,
-    pub(crate) unconfirmed: BTreeSet<Test>,
+    /// How often what a test came to could not be reproduced.
+    pub(crate) unconfirmed: BTreeMap<Test, usize>,
     pub(crate) findings: Vec<Finding>,
     /// Of so many of them the cause was looked for.
     pub(crate) proved: usize,
@@ -202,7 +210,7 @@ impl<'s, 'd> Session<'s, 'd> {
             reference: Vec::new(),
             unstable: BTreeSet::new(),
             timed_out: BTreeSet::new(),
-            unconfirmed: BTreeSet::new(),
+            unconfirmed: BTreeMap::new(),
             findings: Vec::new(),
             proved: 0,
             completed: 0,
@@ -253,6 +261,7 @@ impl<'s, 'd> Session<'s, 'd> {
         self.complete()?;
         self.search_fresh(guided::Rounds::Last { is_all: !self.is_quick }, targets)?;
         self.search_fresh_pairs(targets)?;
+        self.search_class_orders(targets)?;
         self.search_after_known()
     }
 
@@ -352,7 +361,7 @@ impl<'s, 'd> Session<'s, 'd> {
         status != self.reference[test]
             && status != Status::Missing
             && self.reference[test] != Status::Missing
-            && !self.unconfirmed.contains(&test)
+            && !self.is_given_up(test)
             && self.is_target(test)
     }
 
@@ -401,7 +410,7 @@ impl<'s, 'd> Session<'s, 'd> {
             // All that was asked until now counts: some tests may wear out a JVM each where the others do not.
             self.asked += tried.len();
             self.answered += tried.iter().filter(|tried| tried.is_some()).count();
-            self.is_quick &= 2 * self.answered >= self.asked;
+            self.is_quick &= 2 * self.answered >= self.asked || self.asked < FEWEST_TO_JUDGE;
         }
         Ok(tried)
     }

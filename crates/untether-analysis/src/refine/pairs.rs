@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use untether_model::{Share, Status, Trial};
 
 use crate::refine::diagnose::status_of;
-use crate::refine::evidence::Test;
+use crate::refine::evidence::{Evidence, Test};
 use crate::refine::{Phase, Session, Stopped, Suspect};
 
 /// Suites of up to so many pairs are tried pair by pair; of larger ones, one pair of tests for each pair of classes.
@@ -47,9 +47,10 @@ impl Session<'_, '_> {
             return Ok(());
         }
         self.coverage.pairs = Share { tried: self.pairs.len(), all: all.len() };
+        self.coverage.class_pairs = Share { tried: 0, all: class_pairs_of(self.evidence, &all) };
+        // A hint that is quickly had; whole classes follow (orders.rs).
         let of_classes = self.class_pairs(&all);
-        self.coverage.class_pairs = Share { tried: 0, all: of_classes.len() };
-        self.coverage.class_pairs.tried = self.cover_pairs(of_classes)?;
+        self.cover_pairs(of_classes)?;
         Ok(())
     }
 
@@ -208,7 +209,8 @@ impl Session<'_, '_> {
             .into_values()
             .filter(|of_test| {
                 let name = &self.evidence.tests[of_test[0].test];
-                !self.findings.iter().any(|finding| &finding.test == name)
+                let is_known = |role| self.findings.iter().any(|it| &it.test == name && it.role == role);
+                of_test.iter().any(|it| self.role_of(it.test, it.status).is_none_or(|role| !is_known(role)))
             })
             .flat_map(|of_test| {
                 const MOST_TRIED: usize = 3;
@@ -238,4 +240,10 @@ impl Session<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// How many ordered pairs of different classes there are among pairs of tests.
+fn class_pairs_of(evidence: &Evidence<'_>, pairs: &[(Test, Test)]) -> usize {
+    let classes = pairs.iter().map(|&(first, second)| (evidence.class(first), evidence.class(second)));
+    classes.filter(|(first, second)| first != second).collect::<HashSet<_>>().len()
 }

@@ -175,6 +175,10 @@ impl Oracle for Jvms<'_> {
         self.has_budget || self.tried < MOST_TRIED && self.tried_for < LONGEST_TRIED
     }
 
+    fn is_limited(&self) -> bool {
+        self.has_budget
+    }
+
     fn trials_at_once(&self) -> usize {
         let fewest = FEWEST_AT_ONCE * self.jobs;
         if self.tried == 0 {
