@@ -152,3 +152,11 @@ fn junit_4_10_is_followed_like_later_ones() {
     some.retain(|fixture| !is_jupiter(fixture) && !newer.contains(&fixture.name.as_str()));
     check_each(jdks().first().unwrap(), some, |_| vec![("junit-4.10", libraries.clone())]);
 }
+
+#[test]
+fn junit_3_8_is_followed_where_no_later_one_is() {
+    let libraries = class_path_of(&repository().join("fixtures/versions/junit38.xml"), "junit38");
+    let mut some = fixtures();
+    some.retain(|fixture| fixture.name.starts_with("junit3_"));
+    check_each(jdks().first().unwrap(), some, |_| vec![("junit-3.8", libraries.clone())]);
+}

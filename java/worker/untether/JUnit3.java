@@ -11,7 +11,7 @@ import java.util.Deque;
 import java.util.Enumeration;
 import java.util.List;
 
-/** Class runs of JUnit 3, whose runners cannot change the order of a class's tests. */
+/** Class runs of JUnit 3, whose runners cannot change the order of a class's tests; and whole classes, where no later JUnit is. */
 final class JUnit3 implements Runner {
     private final ClassLoader loader;
     private final Results results;
@@ -36,7 +36,14 @@ final class JUnit3 implements Runner {
         Class<?> listenerType = Class.forName("junit.framework.TestListener", true, loader);
         Object suite = suiteType.getConstructor(String.class).newInstance(type.getName());
         Method add = suiteType.getMethod("addTest", testType);
-        if (isForAnybody(type, suiteType)) {
+        if (methods.isEmpty()) {
+            try {
+                add.invoke(suite, whole(type, suiteType));
+            } catch (InvocationTargetException thrown) {
+                results.failed(type.getName(), Results.FAILED, thrown.getCause());
+                return;
+            }
+        } else if (isForAnybody(type, suiteType)) {
             Method createTest = suiteType.getMethod("createTest", Class.class, String.class);
             for (String method : methods) {
                 add.invoke(suite, createTest.invoke(null, type, method));
@@ -67,6 +74,15 @@ final class JUnit3 implements Runner {
         Object listener = Proxy.newProxyInstance(loader, new Class<?>[] {listenerType}, this::event);
         resultType.getMethod("addListener", listenerType).invoke(result, listener);
         suiteType.getMethod("run", resultType).invoke(suite, result);
+    }
+
+    /** All tests of a class, or those that its {@code suite()} makes, be they its own or not. */
+    private static Object whole(Class<?> type, Class<?> suiteType) throws ReflectiveOperationException {
+        try {
+            return type.getMethod("suite").invoke(null);
+        } catch (NoSuchMethodException none) {
+            return suiteType.getConstructor(Class.class).newInstance(type);
+        }
     }
 
     /** Whether the class has a constructor that JUnit itself would call. */

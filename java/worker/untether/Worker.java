@@ -156,8 +156,9 @@ public final class Worker {
         if (!isOld) {
             return hasPlatform ? platform() : null;
         }
-        // JUnit 4 runs those of JUnit 3 as well, but not in any order.
-        boolean isJUnit3 = !isWhole && JUnit3.isTestClass(type, loader);
+        // JUnit 4 runs those of JUnit 3 as well, where it is there, but not in any order.
+        boolean hasJUnit4 = find("org.junit.runner.Request", loader) != null;
+        boolean isJUnit3 = !hasJUnit4 || !isWhole && JUnit3.isTestClass(type, loader);
         return isJUnit3 ? new JUnit3(loader, results) : new JUnit4(loader, results);
     }
 

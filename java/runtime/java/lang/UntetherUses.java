@@ -25,9 +25,14 @@ public final class UntetherUses {
 
     private static final int SHIFT = (int) (BASE - FIRST);
 
+    private static final String CLASS_FILE = ".class";
+
     /** What woven code sets, and what is there of a class that was only looked at. */
     private static final byte RUN = 1;
     private static final byte LOOKED_AT = 2;
+
+    /** Where {@code System} keeps its properties, which programs may replace. */
+    private static final long PROPERTIES = offsetOf(System.class, "props");
 
     /** Numbers in a frame. */
     private static final int MASK = 64;
@@ -69,7 +74,6 @@ public final class UntetherUses {
     private static long[] used = new long[1024];
     private static HashSet<String> absent = new HashSet<>();
     private static final java.util.HashMap<String, Integer> things = new java.util.HashMap<>();
-    private static Object properties;
     private static volatile Thread looking;
     private static boolean hasSeenLines;
     private static int outside;
@@ -77,6 +81,18 @@ public final class UntetherUses {
     private static Thread[] threadsBefore = {};
 
     private UntetherUses() {}
+
+    private static long offsetOf(Class<?> type, String field) {
+        try {
+            return U.staticFieldOffset(type.getDeclaredField(field));
+        } catch (NoSuchFieldException missing) {
+            return 0;
+        }
+    }
+
+    private static boolean isOfSystem(Object table) {
+        return PROPERTIES != 0 && U.getReference(System.class, PROPERTIES) == table;
+    }
 
     private static long first() {
         for (long at = 8; at < 32; at++) {
@@ -156,24 +172,47 @@ public final class UntetherUses {
         }
         if (found != null && loader == null) {
             use((Class<?>) found);
-        } else if (found == null && loader != null && loader == ClassLoader.getSystemClassLoader() && UntetherLock.enter()) {
-            try {
-                absent.add((String) name);
-                for (Initializer each = initializers; each != null; each = each.below) {
-                    each.absent.add((String) name);
-                }
-            } catch (Throwable fault) {
-                UntetherFaults.caught(fault);
-            } finally {
-                UntetherLock.exit();
-            }
+        } else if (found == null && loader != null && loader == ClassLoader.getSystemClassLoader()) {
+            note((String) name);
         }
+    }
+
+    /** It may not be there, and then counts as absent. */
+    private static void note(String name) {
+        if (!UntetherLock.enter()) {
+            return;
+        }
+        try {
+            absent.add(name);
+            for (Initializer each = initializers; each != null; each = each.below) {
+                each.absent.add(name);
+            }
+        } catch (Throwable fault) {
+            UntetherFaults.caught(fault);
+        } finally {
+            UntetherLock.exit();
+        }
+    }
+
+    /** A resource is asked for. Who asks for a class file reads the class without loading it. */
+    @Hidden
+    public static void resource(Object name) {
+        if (!isOn || !(name instanceof String) || !((String) name).endsWith(CLASS_FILE) || Thread.currentThread() == looking) {
+            return;
+        }
+        String path = (String) name;
+        String type = path.substring(0, path.length() - CLASS_FILE.length()).replace('/', '.');
+        int number = UntetherNative.classNumber(type);
+        if (number > 0 && USED[number] == 0) {
+            USED[number] = LOOKED_AT;
+        }
+        note(type);
     }
 
     /** A property is asked for; all of them where the name is null. */
     @Hidden
     public static void property(Object table, Object name) {
-        if (isOn && table == properties) {
+        if (isOn && isOfSystem(table)) {
             used("property:", name);
         }
     }
@@ -251,7 +290,6 @@ public final class UntetherUses {
         outside = nobody;
         current = nobody;
         threadsBefore = UntetherNative.liveThreads();
-        properties = System.getProperties();
         isOn = true;
     }
 
