@@ -34,6 +34,7 @@ fn watched_from(classes: &Path, fixture: &str, purpose: &str) -> PathBuf {
     let run = scratch("refine").join(format!("{fixture}-{purpose}"));
     let _ = std::fs::remove_dir_all(&run);
     std::fs::create_dir_all(&run).unwrap();
+    std::fs::write(run.join("turns"), "").unwrap();
     let output = untether(
         &run,
         &[
