@@ -138,7 +138,13 @@ impl Writer<'_, '_> {
         match name {
             b"Code" => return self.code(content, out, depth),
             b"ConstantValue" | b"Signature" | b"NestHost" => self.constant(reader.u2()?, out, 0)?,
-            b"Exceptions" | b"NestMembers" => {
+            // In the order in which reflection shows them.
+            b"Exceptions" | b"PermittedSubclasses" => {
+                for _ in 0..reader.u2()? {
+                    self.constant(reader.u2()?, out, 0)?;
+                }
+            }
+            b"NestMembers" => {
                 let mut names = Vec::new();
                 for _ in 0..reader.u2()? {
                     let mut bytes = Vec::new();
@@ -146,11 +152,6 @@ impl Writer<'_, '_> {
                     names.push(bytes);
                 }
                 put_sorted(names, out);
-            }
-            b"PermittedSubclasses" => {
-                for _ in 0..reader.u2()? {
-                    self.constant(reader.u2()?, out, 0)?;
-                }
             }
             b"EnclosingMethod" => {
                 self.constant(reader.u2()?, out, 0)?;

@@ -33,6 +33,8 @@ pub struct Config {
     pub secrets: Rules,
     /// Paths and addresses that are left out.
     pub ignored_external: Rules,
+    /// Those of them that the project has added.
+    pub own_ignored_external: Vec<String>,
     /// Whether what happens outside of the heap is watched.
     pub watches_external: bool,
     /// Folders whose files are put back where changes in memory are.
@@ -96,6 +98,7 @@ impl Config {
             immutable: join(defaults.detect.immutable, own.detect.immutable),
             registries: join(defaults.undo.registries, own.undo.registries),
             secrets: join(defaults.store.secrets, own.store.secrets),
+            own_ignored_external: own.external.ignore.clone(),
             ignored_external: join(defaults.external.ignore, own.external.ignore),
             watches_external: own.external.watch.unwrap_or(true),
             kept_folders: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use untether_model::{ClassState, CodeCache, Launch};
@@ -145,10 +146,15 @@ impl Outside {
     }
 }
 
-/// Whether it is there, and how long it is: that is all that its time does not tell.
+/// Whether it is there, how long it is and whether its owner may run it: that is all that its time does not tell.
 fn looked(path: &Path) -> Option<(String, u128)> {
+    const MAY_RUN: u32 = 0o100;
     let data = fs::metadata(path).or_else(|_| fs::symlink_metadata(path)).ok()?;
-    Some(if data.is_dir() { ("dir".to_owned(), 0) } else { (String::new(), u128::from(data.len())) })
+    if data.is_dir() {
+        return Some(("dir".to_owned(), 0));
+    }
+    let mode = if data.permissions().mode() & MAY_RUN == 0 { "" } else { "x" };
+    Some((mode.to_owned(), u128::from(data.len())))
 }
 
 /// The names in a folder, without those that were made meanwhile, and with those that were removed.

@@ -57,7 +57,8 @@ const OWN_PREFIXES: &[&str] = &[
 const SINGULAR: &[&str] = &["-agentlib:jdwp", "-Xrunjdwp", "-Xdebug", "-Dcom.sun.management.jmxremote"];
 
 /// Variables of the environment that JVMs look at.
-const MATTERING: &[&str] = &["TZ", "LANG", "LC_ALL", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+const MATTERING: &[&str] =
+    &["TZ", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
 /// The property with the folder for temporary files, and its value where nobody has set another.
 const TEMPORARY: &str = "java.io.tmpdir";

@@ -81,6 +81,8 @@ pub const CLASS_SOUGHT: Probe = uses_probe("sought", "(Ljava/lang/Object;Ljava/l
 pub const PROPERTY_ASKED: Probe = uses_probe("property", "(Ljava/lang/Object;Ljava/lang/Object;)V");
 /// A variable of the environment is asked for, in the same way.
 pub const VARIABLE_ASKED: Probe = uses_probe("variable", "(Ljava/lang/Object;Ljava/lang/Object;)V");
+/// A resource is asked for by this name.
+pub const RESOURCE_ASKED: Probe = uses_probe("resource", "(Ljava/lang/Object;)V");
 /// Somebody looks at the lines of a stack trace.
 pub const LINES_SEEN: Probe = uses_probe("linesSeen", "()V");
 

@@ -14,7 +14,9 @@ pub(crate) enum Gate {
     Asked,
     /// What it returns is the class that was sought, or null.
     Sought,
-    /// At its start: somebody looks at lines.
+    /// At its start: a resource is asked for by the name that is its first argument.
+    Resource,
+    /// At its start: somebody looks at lines, or at names of local variables.
     Lines,
     /// At its start: somebody asks this table for what its first argument names.
     Named(Table),
@@ -48,6 +50,8 @@ const COMPUTE: &[u8] = b"(Ljava/lang/Object;Ljava/util/function/BiFunction;)Ljav
 const MERGE: &[u8] = b"(Ljava/lang/Object;Ljava/lang/Object;Ljava/util/function/BiFunction;)Ljava/lang/Object;";
 const LOAD_CLASS: &[u8] = b"(Ljava/lang/String;)Ljava/lang/Class;";
 const LINE: &[u8] = b"java/lang/StackTraceElement";
+/// Its message names the variable that was null.
+const NULL_POINTER: &[u8] = b"java/lang/NullPointerException";
 const PROPERTIES: &[u8] = b"java/util/Properties";
 const ENVIRONMENT: &[u8] = b"java/lang/ProcessEnvironment$StringEnvironment";
 const OF_PROPERTIES: Gate = Gate::Named(Table::Properties);
@@ -56,7 +60,7 @@ const OF_ENVIRONMENT: Gate = Gate::Named(Table::Environment);
 const ALL_ENVIRONMENT: Gate = Gate::All(Table::Environment);
 
 /// The classes of the JDK that have gates, whether loaded already or not.
-pub const GATED: [&[u8]; 6] = [CLASS, LOADER, STREAM_CLASS, LINE, PROPERTIES, ENVIRONMENT];
+pub const GATED: [&[u8]; 7] = [CLASS, LOADER, STREAM_CLASS, LINE, NULL_POINTER, PROPERTIES, ENVIRONMENT];
 
 /// JDKs differ in which of these they have.
 const GATES: &[GatedMethod] = &[
@@ -70,9 +74,13 @@ const GATES: &[GatedMethod] = &[
     gated(CLASS, b"getNestMembers", b"()[Ljava/lang/Class;", Gate::Asked),
     gated(CLASS, b"getDeclaredClasses", b"()[Ljava/lang/Class;", Gate::Asked),
     gated(LOADER, b"loadClassOrNull", b"(Ljava/lang/String;Z)Ljava/lang/Class;", Gate::Sought),
+    gated(LOADER, b"findResource", b"(Ljava/lang/String;)Ljava/net/URL;", Gate::Resource),
+    gated(LOADER, b"findResource", b"(Ljava/lang/String;Ljava/lang/String;)Ljava/net/URL;", Gate::Resource),
+    gated(LOADER, b"findResources", b"(Ljava/lang/String;)Ljava/util/Enumeration;", Gate::Resource),
     gated(STREAM_CLASS, b"lookup", b"(Ljava/lang/Class;Z)Ljava/io/ObjectStreamClass;", Gate::Asked),
     gated(LINE, b"getLineNumber", b"()I", Gate::Lines),
     gated(LINE, b"toString", b"()Ljava/lang/String;", Gate::Lines),
+    gated(NULL_POINTER, b"getMessage", b"()Ljava/lang/String;", Gate::Lines),
     gated(PROPERTIES, b"getProperty", b"(Ljava/lang/String;)Ljava/lang/String;", OF_PROPERTIES),
     gated(PROPERTIES, b"get", b"(Ljava/lang/Object;)Ljava/lang/Object;", OF_PROPERTIES),
     gated(PROPERTIES, b"getOrDefault", b"(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;", OF_PROPERTIES),
@@ -174,6 +182,14 @@ impl Family for Uses {
                 pass.always_before(0, bytes, 1);
                 Ok(())
             }
+            Uses::Gated(Gate::Resource) => {
+                // The other form has the name of a module before it.
+                let is_of_module = pass.method.descriptor.starts_with(b"(Ljava/lang/String;Ljava/lang/String;");
+                let mut bytes = vec![opcode::ALOAD_0 + if is_of_module { 2 } else { 1 }];
+                bytes.extend(call(pass, probe::RESOURCE_ASKED)?);
+                pass.always_before(0, bytes, 1);
+                Ok(())
+            }
             Uses::Gated(Gate::Lines) => {
                 let bytes = call(pass, probe::LINES_SEEN)?;
                 pass.always_before(0, bytes.to_vec(), 0);
@@ -199,7 +215,8 @@ impl Family for Uses {
                     pass.always_before(instruction.pc, exit, 1);
                 }
                 match (instruction.opcode, entry) {
-                    (opcode::GETSTATIC..=opcode::PUTFIELD, Some(Entry::Ref { owner, .. })) => {
+                    // A static method may be inherited, and then none of the class that it is called on need run.
+                    (opcode::GETSTATIC..=opcode::PUTFIELD | opcode::INVOKESTATIC, Some(Entry::Ref { owner, .. })) => {
                         mark_other(pass, instruction.pc, owner)
                     }
                     // Somebody's own loader, or one of the JDK's.

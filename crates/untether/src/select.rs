@@ -19,9 +19,13 @@ use crate::output::{to_stderr, to_stdout, to_stdout_in_colour};
 use crate::place;
 use crate::progress::Display;
 
+fn request<'r>(store: &'r Path, folder: &'r Path, by_test: bool) -> SelectRequest<'r> {
+    SelectRequest { store, project: place::project_of(store), folder, by_test }
+}
+
 pub(crate) fn select(store: &Path, arguments: &SelectArguments) -> Result<u8, Error> {
     let by_test = arguments.granularity == Granularity::Test;
-    let selection = select_tests(&SelectRequest { store, folder: &place::folder_of(store), by_test })?;
+    let selection = select_tests(&request(store, &place::folder_of(store), by_test))?;
     if arguments.format == Format::Json {
         to_stdout(|out| write_selection_json(out, &selection, None))?;
         return Ok(0);
@@ -32,7 +36,7 @@ pub(crate) fn select(store: &Path, arguments: &SelectArguments) -> Result<u8, Er
 }
 
 pub(crate) fn explain(store: &Path, arguments: &ExplainArguments) -> Result<u8, Error> {
-    let selection = select_tests(&SelectRequest { store, folder: &place::folder_of(store), by_test: false })?;
+    let selection = select_tests(&request(store, &place::folder_of(store), false))?;
     let wanted = arguments.test.split('#').next().unwrap_or_default();
     let is_meant = |module: &str, test: &str| {
         test == wanted || simple_name(test) == wanted || format!("{module}:{test}") == wanted
@@ -174,6 +178,12 @@ fn show(ran: &SelectivelyRan, contradictions: Option<&[&TestOutcome]>, arguments
         });
     }
     eprintln!("untether: {sentence}");
+    if ran.lacks_detection {
+        eprintln!(
+            "untether: what tests leave for each other is not known yet: 'untether detect -- COMMAND' finds out, so that a \
+             test is also run when the test changes that it has values from"
+        );
+    }
     Ok(())
 }
 

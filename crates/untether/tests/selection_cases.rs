@@ -200,6 +200,56 @@ fn a_class_that_a_test_looked_for_in_vain_counts_when_it_is_there() {
 // ---- what is the same
 
 #[test]
+fn a_class_that_the_jvm_looked_for_only_once_counts_for_all_who_ran_what_names_it() {
+    let helper = "class Helper {
+                      String find() {
+                          try { return new Extra().toString(); } catch (NoClassDefFoundError absent) { return null; }
+                      }
+                  }";
+    let test = |name: &str| {
+        let source = format!("class {name} {{ @org.junit.jupiter.api.Test void finds() {{ new Helper().find(); }} }}");
+        (format!("{name}.java"), source)
+    };
+    let project = SmallProject::new("selection-cases", "looked-for-once");
+    let (first, second) = (test("ATest"), test("BTest"));
+    let sources = [
+        ("Helper.java", helper),
+        ("Extra.java", "class Extra {}"),
+        (first.0.as_str(), first.1.as_str()),
+        (second.0.as_str(), second.1.as_str()),
+        ("OtherTest.java", "class OtherTest { @org.junit.jupiter.api.Test void stands() { } }"),
+    ];
+    project.compile("classes", &[], &sources);
+    let extra = project.folder.join("classes/Extra.class");
+    let bytes = fs::read(&extra).unwrap();
+    fs::remove_file(&extra).unwrap();
+    project.record(&["classes"], &[], &["ATest", "BTest", "OtherTest"]);
+    fs::write(&extra, bytes).unwrap();
+    project.must_run(&["classes"], &[], &["ATest", "BTest"]);
+}
+
+#[test]
+fn records_of_runs_that_did_not_watch_files_say_nothing_of_runs_that_do() {
+    let reads = "class ATest { @org.junit.jupiter.api.Test void reads() throws Exception {
+                     java.nio.file.Files.readString(java.nio.file.Path.of(\"read.txt\"));
+                 } }";
+    let project = SmallProject::new("selection-cases", "unwatched-files");
+    project.compile("classes", &[], &[("ATest.java", reads)]);
+    fs::write(project.folder.join("read.txt"), "first").unwrap();
+    let without = |project: &SmallProject| {
+        let mut run = support::command(&project.folder, &["run", "--no-external", "--format", "json", "--"]);
+        run.args(project.build(&["classes"], &[]));
+        project.told_by(project.with_notes(run))
+    };
+    assert_eq!(without(&project).ran, set(&["ATest"]));
+    fs::write(project.folder.join("read.txt"), "other").unwrap();
+    assert_eq!(without(&project).ran, set(&[]), "whoever does not watch files runs nothing for them");
+    let told = project.must_run(&["classes"], &[], &["ATest"]);
+    assert_because(&told, "environment");
+    project.must_run(&["classes"], &[], &[]);
+}
+
+#[test]
 fn what_was_compiled_again_or_touched_is_the_same() {
     let project = recorded("same");
     let roots = ["classes", "library"];

@@ -287,6 +287,58 @@ fn what_a_test_looked_for_in_vain_selects_it_when_it_is_there() {
 }
 
 #[test]
+fn a_path_that_cannot_be_resolved_selects_who_tried_when_it_can() {
+    let ways = [
+        ("real", "try { Path.of(\"absent.txt\").toRealPath(); } catch (IOException absent) { }"),
+        ("canonical", "new File(\"absent.txt\").getCanonicalFile();"),
+    ];
+    for (name, body) in ways {
+        let project = recorded(&format!("resolved-{name}"), body, |_| {});
+        write(&project, "absent.txt", "there");
+        runs_reader(&project, "file", "absent.txt");
+    }
+}
+
+#[test]
+fn a_file_that_may_be_run_no_longer_selects_who_asked_or_ran_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let ways = [
+        ("asked", "Files.isExecutable(Path.of(\"tool.sh\"));"),
+        ("ran", "try { new ProcessBuilder(\"./tool.sh\").start().waitFor(); } catch (IOException refused) { }"),
+        ("shell", "new ProcessBuilder(\"sh\", \"-c\", \"./tool.sh || true\").start().waitFor();"),
+    ];
+    for (name, body) in ways {
+        let mode = |project: &SmallProject, mode: u32| {
+            fs::set_permissions(project.folder.join("tool.sh"), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let project = recorded(&format!("runnable-{name}"), body, |project| {
+            write(project, "tool.sh", "#!/bin/sh\n");
+            mode(project, 0o755);
+        });
+        mode(&project, 0o644);
+        runs_reader(&project, "file", "tool.sh");
+    }
+}
+
+#[test]
+fn a_native_library_of_equal_length_selects_who_loads_it() {
+    let body = "try { System.load(new File(\"libsome.so\").getAbsolutePath()); } catch (UnsatisfiedLinkError none) { }";
+    let project = recorded("native-library", body, |project| write(project, "libsome.so", "first"));
+    write(&project, "libsome.so", "other");
+    runs_reader(&project, "file", "libsome.so");
+}
+
+#[test]
+fn what_lies_in_a_folder_that_is_named_like_the_reports_of_a_build_counts() {
+    let file = "resources/surefire-reports/TEST-a.xml";
+    let body = format!("Files.readString(Path.of(\"{file}\"));");
+    let project = recorded("like-reports", &body, |project| write(project, file, "first"));
+    write(&project, file, "other");
+    runs_reader(&project, "file", file);
+}
+
+#[test]
 fn a_thousand_files_that_one_class_reads_all_count() {
     let body = "for (int i = 0; i < 1000; i++) Files.readString(Path.of(\"data/\" + i));";
     let project = recorded("many", body, |project| {
@@ -592,6 +644,18 @@ fn a_property_selects_who_asks_for_it_however_that_is_done() {
     let told = project.must_run(ROOTS, &["-Dother.property=1"], &["OtherTest"]);
     assert_reason(&told, "OtherTest", "property", "other.property");
     selects_nothing(&project, "at the end");
+}
+
+#[test]
+fn a_property_that_is_read_from_a_table_put_in_place_of_the_first_counts() {
+    let replaces = "System.setProperties((Properties) System.getProperties().clone());";
+    let project = project("properties-replaced", "System.getProperty(\"read.later\");");
+    compile(&project, "System.getProperty(\"read.later\");", &[test_class("AReplacesTest", replaces)]);
+    let all: &[&str] = &["AReplacesTest", "OtherTest", "ReaderTest"];
+    project.record(ROOTS, &[], all);
+    // Who takes a copy of all properties is run for any.
+    let told = project.must_run(ROOTS, &["-Dread.later=1"], &["AReplacesTest", "ReaderTest"]);
+    assert_reason(&told, "ReaderTest", "property", "read.later");
 }
 
 #[test]

@@ -139,6 +139,10 @@ bodies! {
     read_link(path: Path0, buffer: *mut c_char, size: usize) -> isize, or -1, by reading_link: readlink;
     read_link_at(folder: c_int, path: Path0, buffer: *mut c_char, size: usize) -> isize, or -1, by reading_link_at:
         readlinkat;
+    resolve(path: Path0, buffer: *mut c_char) -> *mut c_char, or std::ptr::null_mut(), by resolving: realpath;
+    resolve_checked(path: Path0, buffer: *mut c_char, size: usize) -> *mut c_char, or std::ptr::null_mut(),
+        by resolving_checked: __realpath_chk;
+    resolve_anew(path: Path0) -> *mut c_char, or std::ptr::null_mut(), by resolving_anew: canonicalize_file_name;
     rename_file(from: Path0, to: Path0) -> c_int, or -1, by renaming: rename;
     rename_at(folder: c_int, from: Path0, target: c_int, to: Path0) -> c_int, or -1, by renaming_at: renameat;
     rename_at_2(folder: c_int, from: Path0, target: c_int, to: Path0, flags: c_uint) -> c_int, or -1, by renaming_at_2:
@@ -206,6 +210,9 @@ exported! {
     faccessat, "r8" => may_access_at;
     readlink, "rcx" => read_link;
     readlinkat, "r8" => read_link_at;
+    realpath, "rdx" => resolve;
+    __realpath_chk, "rcx" => resolve_checked;
+    canonicalize_file_name, "rsi" => resolve_anew;
     rename, "rdx" => rename_file;
     renameat, "r8" => rename_at;
     renameat2, "r9" => rename_at_2;
@@ -587,6 +594,42 @@ unsafe fn reading_link_at(
     // SAFETY: given by the caller.
     unsafe { tell_seen(r, Deed::Looked, (folder, path), false, is_found) };
     result
+}
+
+/// # Safety
+/// `path` is null or a NUL-terminated string.
+unsafe fn resolve_and_tell(r: &Recorder, call: impl FnOnce() -> *mut c_char, path: Path0) -> *mut c_char {
+    let result = call();
+    let is_found = !result.is_null() || is_there();
+    // SAFETY: given by the caller.
+    unsafe { tell_seen(r, Deed::Looked, (libc::AT_FDCWD, path), true, is_found) };
+    result
+}
+
+unsafe fn resolving(
+    r: &Recorder,
+    call: impl FnOnce() -> *mut c_char,
+    path: Path0,
+    _buffer: *mut c_char,
+) -> *mut c_char {
+    // SAFETY: given by the caller.
+    unsafe { resolve_and_tell(r, call, path) }
+}
+
+unsafe fn resolving_checked(
+    r: &Recorder,
+    call: impl FnOnce() -> *mut c_char,
+    path: Path0,
+    _buffer: *mut c_char,
+    _size: usize,
+) -> *mut c_char {
+    // SAFETY: given by the caller.
+    unsafe { resolve_and_tell(r, call, path) }
+}
+
+unsafe fn resolving_anew(r: &Recorder, call: impl FnOnce() -> *mut c_char, path: Path0) -> *mut c_char {
+    // SAFETY: given by the caller.
+    unsafe { resolve_and_tell(r, call, path) }
 }
 
 // ---- changing

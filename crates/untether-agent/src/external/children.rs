@@ -214,6 +214,12 @@ unsafe fn environment_for(
 ) -> Option<Prepared> {
     quietly(|| {
         let recorder = recorder()?;
+        // Whether it may be run is part of it, and a script is opened by its interpreter only.
+        // SAFETY: given by the caller.
+        let is_path = !path.is_null() && (!searches || unsafe { CStr::from_ptr(path) }.to_bytes().contains(&b'/'));
+        // SAFETY: given by the caller.
+        let wanted = if is_path { unsafe { recorder.wanted(libc::AT_FDCWD, path) } } else { None };
+        wanted.inspect(|path| recorder.seen(Deed::Looked, path, true, path.exists()));
         // SAFETY: given by the caller.
         unsafe {
             match program(path, searches) {

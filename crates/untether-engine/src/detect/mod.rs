@@ -20,7 +20,8 @@ use crate::clock::now_ms;
 use crate::error::{EngineError, listen};
 use crate::own::detection_of;
 use crate::scratch::Scratch;
-use crate::select::{class_dependencies, folder_of, watched_classes};
+use crate::select::between::{class_dependencies, watched_classes};
+use crate::select::folder_of;
 
 #[derive(Debug)]
 pub struct DetectRequest<'r> {

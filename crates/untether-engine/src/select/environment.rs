@@ -15,8 +15,9 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Folders are named so that a checkout can be moved, and shared between users.
-    pub(crate) fn of(launch: &Launch, code: &Code<'_>, project: &Path) -> Self {
+    /// Folders are named so that a checkout can be moved, and shared between users. `watching` says what of the world outside
+    /// of the heap is watched, where that is not what it is by default.
+    pub(crate) fn of(launch: &Launch, code: &Code<'_>, project: &Path, watching: &Settings) -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.components().count() > 1);
         let relative = |text: String| {
             let text = text.replace(&*project.to_string_lossy(), ".");
@@ -34,6 +35,7 @@ impl Environment {
             let hash = content_of(&folder.join(&name)).map_or("absent".to_owned(), |hash| hash.to_string());
             settings.push((format!("content of {}", relative(name)), hash));
         }
+        settings.extend(watching.iter().cloned());
         for (jar, hash) in code.frameworks() {
             settings.push((format!("framework {jar}"), format!("{hash:032x}")));
         }

@@ -1,6 +1,7 @@
 //! Running only what a change can affect: which test classes are left out is decided when a test JVM asks, as only then the
 //! code is compiled; what the others used is kept when they have passed.
 
+pub(crate) mod between;
 mod decide;
 mod environment;
 mod outside;
@@ -12,11 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use untether_analysis::dependencies;
 use untether_model::{
-    ClassDependency, ClassOutcome, CodeCache, ContentHasher, DependencyKind, Detection, Label, Launch, Reason,
-    ReasonKind, Schedule, Selected, Selection, Skipped, TestClass, Trace, UnitKind, UseRecord, class_of, is_within,
-    method_of, outermost,
+    ClassOutcome, CodeCache, ContentHasher, Detection, Launch, Reason, ReasonKind, Schedule, Selected, Selection,
+    Skipped, TestClass, Trace, UseRecord, class_of, is_within, outermost,
 };
 use untether_project::{Code, Config, Outside, is_test_name};
 use untether_runner::{
@@ -31,6 +30,7 @@ use crate::detect::{Ending, has_tests};
 use crate::error::{EngineError, listen};
 use crate::run::outcomes_of;
 use crate::scratch::{Scratch, make_folder};
+use crate::select::between::Between;
 use crate::select::decide::Decider;
 use crate::select::environment::{Environment, release};
 use crate::select::record::{LeftOut, Recorded, Recorder};
@@ -38,6 +38,8 @@ use crate::select::record::{LeftOut, Recorded, Recorder};
 #[derive(Debug)]
 pub struct SelectRequest<'r> {
     pub store: &'r Path,
+    /// The folder whose configuration counts.
+    pub project: &'r Path,
     /// The folder of the whole project, from which modules are named.
     pub folder: &'r Path,
     /// Whether tests are left out one by one, and not only whole test classes.
@@ -89,59 +91,23 @@ pub struct SelectivelyRan {
     pub audit: Option<Vec<ClassOutcome>>,
     /// What was not right, and is not to be hidden.
     pub warnings: Vec<String>,
-    /// Whether a detection knows what tests leave for each other.
-    pub has_detection: bool,
+    /// Whether this was the first time, and no detection knows what tests leave for each other.
+    pub lacks_detection: bool,
     pub seconds: f64,
     pub ending: Option<Ending>,
     pub signal: Option<u8>,
 }
 
-/// The dependencies between the test classes of a module, and between tests of one class.
-#[derive(Debug, Clone, Default)]
-struct Between {
-    /// The test classes that a detection watched, with what they were then.
-    watched: BTreeMap<String, String>,
-    /// Of whom each reads values.
-    inherits: BTreeMap<String, BTreeSet<String>>,
-    /// Whom each needs before itself.
-    needs: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// Which test classes of the module read values of which others, and which tests of one class those of which.
-pub(crate) fn class_dependencies(detection: &Detection, folder: &Path) -> BTreeSet<ClassDependency> {
-    let class = |unit: u32| outermost(detection.unit(unit).class()).to_owned();
-    let module = module_of(&detection.launch, folder);
-    // Within a class, between its tests.
-    let test = |unit: u32| method_of(&detection.unit(unit).name).to_owned();
-    dependencies(detection, &[DependencyKind::Data], |_| true, |_| true)
-        .iter()
-        .map(|it| match (class(it.from), class(it.to)) {
-            (writer, reader) if writer == reader => (test(it.from), test(it.to), it.labels.contains(Label::Lazy)),
-            (writer, reader) => (writer, reader, it.labels.contains(Label::Lazy)),
-        })
-        .filter(|(writer, reader, _)| writer != reader)
-        .map(|(writer, reader, is_lazy)| ClassDependency { module: module.clone(), writer, reader, is_lazy })
-        .collect()
-}
-
-/// In place of a reader: what the class was when a detection watched its tests.
-const WATCHED: &str = "=";
-
-/// The test classes that were watched, each with what it was then.
-pub(crate) fn watched_classes(detection: &Detection, folder: &Path) -> BTreeSet<ClassDependency> {
-    let module = module_of(&detection.launch, folder);
-    let cache = RefCell::default();
-    let path = class_path(&detection.launch);
-    let mut code = Code::new(&path, folder, release(&detection.launch), &cache);
-    let tests = detection.units.iter().filter(|unit| unit.kind == UnitKind::Test);
-    let classes: BTreeSet<&str> = tests.map(|unit| outermost(unit.class())).collect();
-    let watched = |class: &str| ClassDependency {
-        module: module.clone(),
-        writer: class.to_owned(),
-        reader: format!("{WATCHED}{}", shape(&mut code, class)),
-        is_lazy: true,
-    };
-    classes.into_iter().map(watched).collect()
+/// Settings that say what is watched differently from what is by default: records of the one say nothing of the other.
+fn unusual(config: &Config) -> Settings {
+    let mut settings = Settings::new();
+    if !config.watches_external {
+        settings.push(("files and sockets".to_owned(), "not watched".to_owned()));
+    }
+    if !config.own_ignored_external.is_empty() {
+        settings.push(("ignored files and sockets".to_owned(), config.own_ignored_external.join(" ")));
+    }
+    settings
 }
 
 /// What a test class is, with all that is nested in it, that it extends and that it is annotated with: tests of one that is
@@ -173,6 +139,8 @@ struct Selecting<'s> {
     runs_all: bool,
     collects: bool,
     by_test: bool,
+    /// What of the world outside of the heap is watched, where that is not what it is by default.
+    watching: Settings,
     /// By class path.
     code: HashMap<Vec<String>, Code<'s>>,
     between: BTreeMap<String, Between>,
@@ -189,21 +157,8 @@ struct Selecting<'s> {
 }
 
 impl<'s> Selecting<'s> {
-    fn new(folder: &Path, store: Option<Store>, cache: &'s RefCell<CodeCache>) -> Self {
-        let between = store.as_ref().and_then(|store| store.class_dependencies().ok()).unwrap_or_default();
-        let mut by_module: BTreeMap<String, Between> = BTreeMap::new();
-        for ClassDependency { module, writer, reader, is_lazy } in between {
-            let between = by_module.entry(module).or_default();
-            if let Some(shape) = reader.strip_prefix(WATCHED) {
-                between.watched.insert(writer, shape.to_owned());
-                continue;
-            }
-            if !is_lazy {
-                between.needs.entry(reader.clone()).or_default().insert(writer.clone());
-            }
-            between.inherits.entry(reader).or_default().insert(writer);
-        }
-        by_module.values_mut().for_each(|between| close(&mut between.inherits));
+    fn new(folder: &Path, store: Option<Store>, cache: &'s RefCell<CodeCache>, config: &Config) -> Self {
+        let between = store.as_ref().map(between::of).unwrap_or_default();
         Selecting {
             folder: folder.to_path_buf(),
             store,
@@ -211,8 +166,9 @@ impl<'s> Selecting<'s> {
             runs_all: false,
             collects: true,
             by_test: false,
+            watching: unusual(config),
             code: HashMap::new(),
-            between: by_module,
+            between,
             asked: HashMap::new(),
             left_out: HashMap::new(),
             filters: HashMap::new(),
@@ -231,7 +187,7 @@ impl<'s> Selecting<'s> {
         let path = class_path(launch);
         let (folder, cache) = (&self.folder, self.cache);
         let code = self.code.entry(path.clone()).or_insert_with(|| Code::new(&path, folder, release(launch), cache));
-        let environment = Environment::of(launch, code, folder);
+        let environment = Environment::of(launch, code, folder, &self.watching);
         code.outside = Outside::new(launch, folder, is_jvm_property);
         (code, environment)
     }
@@ -427,21 +383,6 @@ impl<'s> Selecting<'s> {
     }
 }
 
-/// With all that can be reached.
-fn close(edges: &mut BTreeMap<String, BTreeSet<String>>) {
-    let direct = edges.clone();
-    for (from, reached) in edges.iter_mut() {
-        let mut pending: Vec<String> = reached.iter().cloned().collect();
-        while let Some(at) = pending.pop() {
-            for next in direct.get(&at).into_iter().flatten() {
-                if next != from && reached.insert(next.clone()) {
-                    pending.push(next.clone());
-                }
-            }
-        }
-    }
-}
-
 /// The folder that holds the store: modules are named from there.
 pub fn folder_of(store: &Path) -> PathBuf {
     let folder = store.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -483,7 +424,8 @@ pub fn select(request: &SelectRequest<'_>) -> Result<Selection, EngineError> {
         return Err(EngineError::NothingRecorded);
     }
     let cache = RefCell::new(store.code_cache());
-    let mut selecting = Selecting::new(request.folder, Some(store), &cache);
+    let config = Config::load(request.project)?;
+    let mut selecting = Selecting::new(request.folder, Some(store), &cache, &config);
     selecting.by_test = request.by_test;
     let mut selection = Selection::default();
     for last in &launches {
@@ -544,9 +486,11 @@ pub fn run_selectively(
     };
     let scratch = Scratch::create(request.store)?;
     let cache = RefCell::new(store.as_ref().map(Store::code_cache).unwrap_or_default());
-    let mut selecting = Selecting::new(request.folder, store, &cache);
+    let is_first = store.as_ref().is_some_and(|store| store.last_launches().is_ok_and(|known| known.is_empty()));
+    let mut selecting = Selecting::new(request.folder, store, &cache, &config);
     (selecting.runs_all, selecting.collects, selecting.by_test) = (request.runs_all, request.collects, request.by_test);
-    let mut ran = SelectivelyRan { has_detection: !selecting.between.is_empty(), ..SelectivelyRan::default() };
+    let lacks_detection = is_first && selecting.between.is_empty() && request.collects;
+    let mut ran = SelectivelyRan { lacks_detection, ..SelectivelyRan::default() };
     match request.build {
         Some(words) => {
             let watched = run_in_build(request, &config, words, &scratch.path, &mut selecting, emit)?;

@@ -76,7 +76,10 @@ impl<'t> Reads<'t> {
             if let ExternalEvent::Done { actor, deed, name, before, .. } = event
                 && matches!(deed, Deed::Looked | Deed::Read | Deed::Listed)
             {
-                reads.add(code, Sight { at, class: class_of(*actor), deed: *deed, name, found: *before });
+                // The JVM looks at a native library and then has the system load it.
+                let is_loaded = *deed == Deed::Looked && before.thing == Thing::File && is_native_library(name);
+                let deed = if is_loaded { Deed::Read } else { *deed };
+                reads.add(code, Sight { at, class: class_of(*actor), deed, name, found: *before });
             }
         }
         for actor in &trace.external.starters {
@@ -235,7 +238,10 @@ fn unchanged(code: &mut Code<'_>, sight: Sight<'_>) -> ClassState {
     let found = match sight.found.thing {
         Thing::Absent => None,
         Thing::Directory => Some(("dir".to_owned(), 0)),
-        Thing::File if !is_link => Some((String::new(), sight.found.content & u128::from(u64::MAX))),
+        Thing::File if !is_link => {
+            let mode = now.found.map(|(mode, _)| mode).filter(|mode| mode != "dir").unwrap_or_default();
+            Some((mode, sight.found.content & u128::from(u64::MAX)))
+        }
         _ => now.found,
     };
     ClassState { name, found, is_exact: false }
@@ -254,6 +260,11 @@ fn temporary_folders(launch: &Launch) -> Vec<PathBuf> {
         launch.properties.iter().filter(|(name, _)| name == "java.io.tmpdir").map(|(_, folder)| folder.as_str());
     let all = of_java.chain(["/tmp", "/var/tmp"]).map(PathBuf::from);
     all.map(|folder| folder.canonicalize().unwrap_or(folder)).collect()
+}
+
+fn is_native_library(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    file.ends_with(".so") || file.contains(".so.")
 }
 
 /// Whether a name has a part that is unique: a long number, or what `mktemp` makes.

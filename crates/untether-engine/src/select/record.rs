@@ -1,6 +1,6 @@
 //! From what a JVM tells of used classes to what is kept of each test class.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use untether_model::{
     Actor, ActorKind, ClassState, LoadedClass, OutcomeStatus, RecordStatus, Trace, UseRecord, class_of, class_run_of,
@@ -389,6 +389,8 @@ struct Graph<'t> {
     by_name: HashMap<String, usize>,
     numbers: HashMap<&'t str, u32>,
     loaded: HashMap<u32, Vec<&'t LoadedClass>>,
+    /// All that was looked for in vain.
+    absent: HashSet<&'t str>,
 }
 
 impl<'t> Graph<'t> {
@@ -406,6 +408,10 @@ impl<'t> Graph<'t> {
             by_name: HashMap::new(),
             numbers: names.map(|(number, name)| (name.as_str(), number as u32)).collect(),
             loaded,
+            absent: {
+                let of_actors = trace.uses.absent.values().flatten();
+                of_actors.chain(trace.uses.absent_by_initializer.values().flatten()).map(String::as_str).collect()
+            },
         }
     }
 
@@ -491,6 +497,11 @@ impl<'t> Graph<'t> {
         if let Some(number) = number {
             self.nodes[node].sees_lines = trace.uses.lines_seen_by_initializer.contains(&number);
             self.nodes[node].absent = trace.uses.absent_by_initializer.get(&number).cloned().unwrap_or_default();
+        }
+        // The JVM looks only once for what a class names, whoever runs it afterwards.
+        if !self.absent.is_empty() && self.nodes[node].is_on_class_path {
+            let named = code.named_by(&name).into_iter().filter(|named| self.absent.contains(named.as_str()));
+            self.nodes[node].absent.extend(named);
         }
     }
 }
