@@ -297,6 +297,15 @@ unsafe extern "system" fn is_registry(jni: *mut JNIEnv, _class: jclass, field: j
     })
 }
 
+#[unsafe(export_name = "Java_java_lang_UntetherNative_isLookup")]
+unsafe extern "system" fn is_lookup(jni: *mut JNIEnv, _class: jclass, field: jstring) -> jboolean {
+    guarded(0, || {
+        let Some(agent) = agent::get() else { return 0 };
+        let name = text_of(jni, field).unwrap_or_default();
+        agent.options.lookups.matches(&name).into()
+    })
+}
+
 #[unsafe(export_name = "Java_java_lang_UntetherNative_isTelling")]
 unsafe extern "system" fn is_telling(_jni: *mut JNIEnv, _class: jclass) -> jboolean {
     guarded(0, || agent::get().map_or(0, |agent| (agent.options.probes == Probes::All).into()))

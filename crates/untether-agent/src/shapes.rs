@@ -1,5 +1,4 @@
-//! What is known of classes that other classes refer to: seen in the hook, in the JDK's image, or
-//! found on the class path.
+//! What is known of classes that other classes refer to: found in the JDK's image or on the class path.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};

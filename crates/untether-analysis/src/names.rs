@@ -1,9 +1,6 @@
 //! Names of slots: what a person calls them, and the path from a root.
 
-use untether_model::{Resource, ResourceKind, Trace, simple_name};
-
-/// Where the JDK keeps system properties.
-const PROPERTIES: &str = "java.lang.System.props";
+use untether_model::{ENVIRONMENT, PROPERTIES, Resource, ResourceKind, Trace, simple_name};
 
 /// The resource that a slot is.
 pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
@@ -31,7 +28,11 @@ pub(crate) fn resource(trace: &Trace, slot: u32) -> Resource {
     let mut root = class.to_owned();
     append(&mut root, places[0]);
     let field = if slot.field.is_empty() { root.clone() } else { slot.field.clone() };
-    let kind = if field == PROPERTIES { ResourceKind::Property } else { ResourceKind::Heap };
+    let kind = match field.as_str() {
+        PROPERTIES => ResourceKind::Property,
+        ENVIRONMENT => ResourceKind::Environment,
+        _ => ResourceKind::Heap,
+    };
     Resource { kind, name: name(&field, &slot.element, &slot.place), field, path, root }
 }
 
@@ -41,6 +42,8 @@ fn name(field: &str, element: &str, place: &str) -> String {
     match (field, key) {
         (PROPERTIES, Some(key)) => return format!("property:{key}"),
         (PROPERTIES, None) => return "system properties".to_owned(),
+        (ENVIRONMENT, Some(key)) => return format!("env:{key}"),
+        (ENVIRONMENT, None) => return "environment".to_owned(),
         _ => {}
     }
     let is_own_field = field.rsplit('.').next() == Some(place);
@@ -75,5 +78,6 @@ mod tests {
         assert_eq!(name("com.example.Chain.FILTERS", "", "size"), "Chain.FILTERS.size()");
         assert_eq!(name("com.example.App$Cart.size", "", "size"), "App$Cart.size");
         assert_eq!(name("java.lang.System.props", "[\"my.mode\"]", "[3]"), "property:my.mode");
+        assert_eq!(name("java.lang.ProcessEnvironment.theEnvironment", "[\"HOME\"]", "[3]"), "env:HOME");
     }
 }

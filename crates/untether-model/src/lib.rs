@@ -10,6 +10,7 @@ mod names;
 mod record;
 mod refinement;
 mod selection;
+mod settings;
 mod trace;
 mod verdict;
 
@@ -31,6 +32,7 @@ pub use selection::{
     ClassDependency, ClassFacts, ClassState, CodeCache, KnownFile, KnownJar, Reason, ReasonKind, RecordStatus,
     Selected, Selection, Skipped, Stamp, TestClass, UseRecord,
 };
+pub use settings::{ENVIRONMENT, PROPERTIES, is_program_setting};
 pub use trace::{
     Actor, ActorKind, Event, HeapObject, Index, LoadedClass, Method, NotRestored, Outcome, OutcomeStatus, Slot,
     StackLine, Trace, Uses, class_run_of,

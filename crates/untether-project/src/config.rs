@@ -29,6 +29,8 @@ pub struct Config {
     pub ignore_in_undo: Rules,
     /// Fields whose collections are not put back where class initializers and tests both add to them.
     pub registries: Rules,
+    /// Fields whose collections are only searched for what the searcher has itself put there.
+    pub lookups: Rules,
     /// Names of environment variables, properties and options whose values are not kept.
     pub secrets: Rules,
     /// Paths and addresses that are left out.
@@ -70,6 +72,7 @@ struct Detect {
 struct Undo {
     ignore: Vec<String>,
     registries: Vec<String>,
+    lookups: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -97,6 +100,7 @@ impl Config {
             opaque: join(defaults.detect.opaque, own.detect.opaque),
             immutable: join(defaults.detect.immutable, own.detect.immutable),
             registries: join(defaults.undo.registries, own.undo.registries),
+            lookups: join(defaults.undo.lookups, own.undo.lookups),
             secrets: join(defaults.store.secrets, own.store.secrets),
             own_ignored_external: own.external.ignore.clone(),
             ignored_external: join(defaults.external.ignore, own.external.ignore),
@@ -111,7 +115,7 @@ fn parse(text: &str, path: &Path) -> Result<File, ConfigError> {
     let file: File = toml::from_str(text).map_err(|error| invalid(error.to_string()))?;
     let File { detect, external, undo, store } = &file;
     let lists = [&detect.ignore, &detect.opaque, &detect.immutable, &external.ignore];
-    let lists = lists.into_iter().chain([&undo.ignore, &undo.registries, &store.secrets]);
+    let lists = lists.into_iter().chain([&undo.ignore, &undo.registries, &undo.lookups, &store.secrets]);
     let bad = lists
         .flatten()
         .find(|pattern| pattern.contains(['\n', '\r']))

@@ -21,11 +21,15 @@ pub(crate) fn cause(finding: &Finding) -> String {
     }
 }
 
-/// The field as a person calls it: the one property that matters, not all of them.
+fn is_one_of_table(name: &str) -> bool {
+    name.starts_with("property:") || name.starts_with("env:")
+}
+
+/// The field as a person calls it: the one property or variable that matters, not all of them.
 pub(crate) fn called(finding: &Finding, field: &str) -> String {
     let mut names = finding.resources.iter().filter(|channel| channel.field == field).map(|channel| &channel.name);
     match names.next() {
-        Some(name) if name.starts_with("property:") && names.all(|other| other == name) => name.clone(),
+        Some(name) if is_one_of_table(name) && names.all(|other| other == name) => name.clone(),
         _ => field.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! What could be done about a finding.
 
-use untether_model::{Certainty, Channel, Finding, ResourceKind, Role, StackLine};
+use untether_model::{Certainty, Channel, ENVIRONMENT, Finding, PROPERTIES, ResourceKind, Role, StackLine};
 
 use crate::findings::called;
 
@@ -82,7 +82,10 @@ fn known_fix(channel: &Channel) -> Option<String> {
         return Some(format!("{by}{}", written.unwrap_or_default()));
     }
     let by = match channel.field.as_str() {
-        "java.lang.System.props" => {
+        ENVIRONMENT => {
+            "restore environment variables: JUnit Pioneer's @RestoreEnvironmentVariables, or System Stubs' EnvironmentVariables"
+        }
+        PROPERTIES => {
             "restore system properties: JUnit Pioneer's @RestoreSystemProperties, or System Rules' RestoreSystemProperties"
         }
         root if root.starts_with("java.util.Locale.default") => {

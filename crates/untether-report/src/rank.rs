@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use untether_frameworks::is_test_framework;
-use untether_model::{Dependency, Detection, Label, Labels, Resource, ResourceKind, StackLine, is_jdk};
+use untether_model::{
+    Dependency, Detection, Label, Labels, Resource, ResourceKind, StackLine, is_jdk, is_program_setting,
+};
 
 /// Where state lives, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,30 +112,18 @@ fn is_own_field(detection: &Detection, field: &str) -> bool {
     detection.is_own(class) && !is_test_framework(class.as_bytes())
 }
 
-/// The field behind system properties.
-const PROPERTIES: &str = "java.lang.System.props";
-
-/// One system property.
+/// One system property, or one variable of the environment.
 pub(crate) fn is_property(resource: &Resource) -> bool {
-    resource.kind == ResourceKind::Property && resource.name.starts_with("property:")
+    is_table(resource) && (resource.name.starts_with("property:") || resource.name.starts_with("env:"))
 }
 
-/// The table of all system properties, not one of them.
+/// The table of all of them, not one.
 pub(crate) fn is_property_table(resource: &Resource) -> bool {
-    resource.kind == ResourceKind::Property && !is_property(resource)
+    is_table(resource) && !is_property(resource)
 }
 
-/// State of the JDK that is there for programs to set.
-fn is_program_setting(field: &str) -> bool {
-    field.starts_with("java.util.Locale.default")
-        || [
-            PROPERTIES,
-            "java.util.TimeZone.defaultTimeZone",
-            "java.lang.System.out",
-            "java.lang.System.err",
-            "java.lang.System.in",
-        ]
-        .contains(&field)
+fn is_table(resource: &Resource) -> bool {
+    matches!(resource.kind, ResourceKind::Property | ResourceKind::Environment)
 }
 
 /// Labels that make a dependency likely harmless.

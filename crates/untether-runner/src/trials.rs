@@ -102,8 +102,8 @@ impl Plan {
     /// Something is put back, or asked for, between the tests.
     fn add_special(&mut self, number: usize, trial: &Trial) {
         let (action, is_question) = match &trial.put_back {
-            PutBack::Only(fields) => (format!("revert {}", fields.join(" ")), false),
-            PutBack::AllBut(fields) => (format!("keep {}", fields.join(" ")), false),
+            PutBack::Only(fields) => (format!("revert {}", fields.join(FIELDS)), false),
+            PutBack::AllBut(fields) => (format!("keep {}", fields.join(FIELDS)), false),
             PutBack::Nothing => (String::new(), false),
             PutBack::Ask => ("fields".to_owned(), true),
         };
@@ -144,6 +144,9 @@ impl Plan {
         }
     }
 }
+
+/// Stands between names of fields, which may have spaces in them.
+const FIELDS: &str = ";";
 
 /// Fewer trials than this are not worth another JVM.
 const FEWEST_PER_SHARE: usize = 60;

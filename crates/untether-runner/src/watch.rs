@@ -233,6 +233,7 @@ pub(crate) fn write_options(config: &Config, directory: &Path, watching: Watchin
         opaque: config.opaque.clone(),
         immutable: config.immutable.clone(),
         registries: config.registries.clone(),
+        lookups: config.lookups.clone(),
         secrets: config.secrets.clone(),
         probes: watching.probes(),
         isolation: watching.isolation(),

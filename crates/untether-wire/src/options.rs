@@ -93,6 +93,8 @@ pub struct AgentOptions {
     pub immutable: Rules,
     /// Fields whose collections are not put back where class initializers and tests both add to them.
     pub registries: Rules,
+    /// Fields whose collections are only searched for what the searcher has itself put there.
+    pub lookups: Rules,
     /// Names whose values are not written to the trace.
     pub secrets: Rules,
     pub probes: Probes,
@@ -115,6 +117,7 @@ impl Default for AgentOptions {
             opaque: Rules::default(),
             immutable: Rules::default(),
             registries: Rules::default(),
+            lookups: Rules::default(),
             secrets: Rules::default(),
             probes: Probes::All,
             isolation: Isolation::None,
@@ -127,7 +130,7 @@ impl Default for AgentOptions {
 }
 
 impl AgentOptions {
-    const FIRST_LINE: &str = "untether agent options 8";
+    const FIRST_LINE: &str = "untether agent options 9";
 
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\ntrace_directory={}\n", Self::FIRST_LINE, self.trace_directory.display());
@@ -136,6 +139,7 @@ impl AgentOptions {
             ("opaque", &self.opaque),
             ("immutable", &self.immutable),
             ("registry", &self.registries),
+            ("lookup", &self.lookups),
             ("secret", &self.secrets),
         ] {
             for pattern in rules.patterns() {
@@ -166,7 +170,8 @@ impl AgentOptions {
         }
         let mut trace_directory = None;
         let (mut ignore, mut opaque, mut immutable) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut registries, mut secrets, mut kept_folders) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut registries, mut lookups) = (Vec::new(), Vec::new());
+        let (mut secrets, mut kept_folders) = (Vec::new(), Vec::new());
         let (mut is_thorough, mut external, mut by_test) = (false, false, false);
         let (mut probes, mut isolation) = (Probes::All, Isolation::None);
         for line in lines.filter(|line| !line.is_empty()) {
@@ -177,6 +182,7 @@ impl AgentOptions {
                 "opaque" => opaque.push(value.to_owned()),
                 "immutable" => immutable.push(value.to_owned()),
                 "registry" => registries.push(value.to_owned()),
+                "lookup" => lookups.push(value.to_owned()),
                 "secret" => secrets.push(value.to_owned()),
                 Probes::KEY => probes = Probes::parse(value)?,
                 Isolation::KEY => isolation = Isolation::parse(value)?,
@@ -193,6 +199,7 @@ impl AgentOptions {
             opaque: Rules::new(opaque),
             immutable: Rules::new(immutable),
             registries: Rules::new(registries),
+            lookups: Rules::new(lookups),
             secrets: Rules::new(secrets),
             probes,
             isolation,

@@ -21,6 +21,7 @@ fn options() -> impl Strategy<Value = AgentOptions> {
         ignore,
         opaque,
         immutable,
+        lookups: registries.clone(),
         registries,
         secrets,
         is_thorough,

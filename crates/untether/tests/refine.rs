@@ -29,7 +29,10 @@ fn watched(fixture: &str, purpose: &str) -> PathBuf {
 
 /// The same, from classes of one's own.
 fn watched_from(classes: &Path, fixture: &str, purpose: &str) -> PathBuf {
-    let home = jdks().into_iter().next().unwrap();
+    watched_by(&jdks().into_iter().next().unwrap(), classes, fixture, purpose)
+}
+
+fn watched_by(home: &Path, classes: &Path, fixture: &str, purpose: &str) -> PathBuf {
     let libraries = class_path_of(&repository().join("fixtures/pom.xml"), "fixtures");
     let run = scratch("refine").join(format!("{fixture}-{purpose}"));
     let _ = std::fs::remove_dir_all(&run);
@@ -76,6 +79,26 @@ fn every_fixture_has_exactly_the_manifest_dependencies_that_its_source_says() {
             }
             if wrong.is_empty() {
                 break;
+            }
+        }
+        wrong.into_iter().map(|text| format!("{name}: {text}")).collect()
+    });
+}
+
+/// What is put back, and how, differs between JDKs in what they keep for threads.
+#[test]
+fn causes_are_proven_on_the_newest_jdk_as_well() {
+    let jdks = jdks();
+    let [_, .., newest] = jdks.as_slice() else { return };
+    watched("brittle", "compiled");
+    let some = ["brittle", "noise", "system_property", "thread_locals_fill", "victim"];
+    each(some.into_iter().filter(|name| support::is_wanted(name)).collect(), |name| {
+        let run = watched_by(newest, &scratch("refine-classes"), name, "newest");
+        let document = json(&run, &["refine", "--format", "json", "--quiet", "--jobs", "1"]);
+        let mut wrong = differences(&expected(&repository().join("fixtures/refine").join(name), "refine"), &document);
+        for finding in document["manifest"].as_array().unwrap() {
+            if finding["proof"] != "proven" {
+                wrong.push(format!("the cause is {}", finding["cause"]));
             }
         }
         wrong.into_iter().map(|text| format!("{name}: {text}")).collect()

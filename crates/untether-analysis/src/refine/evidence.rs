@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use untether_model::{
-    Access, AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_jdk, is_within, method_of, outermost,
+    Access, AccessMode, Channel, Detection, Label, Unit, UnitKind, class_of, is_jdk, is_program_setting, is_within,
+    method_of, outermost,
 };
 
 /// A test by its position in the original order.
@@ -241,8 +242,7 @@ impl<'d> Evidence<'d> {
         match field {
             _ if OUTSIDE.iter().any(|kind| field.starts_with(kind)) => 0,
             _ if self.detection.is_own(class_of_field(field)) => 0,
-            "java.lang.System.props" | "java.lang.System.out" | "java.lang.System.err" => 1,
-            _ if field.starts_with("java.util.Locale.default") || field == "java.util.TimeZone.defaultTimeZone" => 1,
+            _ if is_program_setting(field) => 1,
             _ if !is_jdk(field) => 2,
             _ => 3,
         }

@@ -20,6 +20,10 @@ final class UntetherActors {
     private static int[] parents = new int[1024];
     private static boolean[] tainted = new boolean[1024];
     private static boolean[] running = new boolean[1024];
+
+    /** Of class initializers, their numbers. */
+    private static int[] numbers = new int[1024];
+
     private static String[] names = new String[1024];
     private static int last;
 
@@ -91,6 +95,9 @@ final class UntetherActors {
         System.arraycopy(tainted, 0, moreTainted, 0, tainted.length);
         boolean[] moreRunning = new boolean[length];
         System.arraycopy(running, 0, moreRunning, 0, running.length);
+        int[] moreNumbers = new int[length];
+        System.arraycopy(numbers, 0, moreNumbers, 0, numbers.length);
+        numbers = moreNumbers;
         String[] moreNames = new String[length];
         System.arraycopy(names, 0, moreNames, 0, names.length);
         kinds = moreKinds;
@@ -158,7 +165,7 @@ final class UntetherActors {
 
     static void read(UntetherSlot slot) {
         if (UntetherUndo.window != 0 && initializers != null && kinds[actorOfThread()] == INITIALIZER) {
-            UntetherUndo.readByInitializer(slot);
+            UntetherUndo.readByInitializer(slot, actorOfThread());
         }
         if (!isTelling) {
             return;
@@ -197,7 +204,7 @@ final class UntetherActors {
             return;
         }
         if (UntetherUndo.window != 0 && initializers != null && kinds[actorOfThread()] == INITIALIZER) {
-            UntetherUndo.readByInitializer(chunk);
+            UntetherUndo.readByInitializer(chunk, actorOfThread());
         }
         int actor = actorOfThread();
         boolean isPending = chunk.writeSegment == segment;
@@ -373,7 +380,7 @@ final class UntetherActors {
             if (slot.writer != slot.pendingWriter) {
                 flags |= UntetherTrace.BY_INITIALIZER;
                 if (!isForNow(slot, slot.pendingWriter)) {
-                    UntetherUndo.writtenByInitializer(slot);
+                    UntetherUndo.writtenByInitializer(slot, slot.pendingWriter);
                 }
             }
             UntetherTrace.write(slot.writer, slot, slot.writeStack, flags);
@@ -460,6 +467,11 @@ final class UntetherActors {
         return initializers == null;
     }
 
+    /** The class whose initializer it is. */
+    static Class<?> initializerType(int actor) {
+        return UntetherNative.initializerClass(numbers[actor]);
+    }
+
     static boolean isTainted(int actor) {
         return tainted[actor];
     }
@@ -477,6 +489,7 @@ final class UntetherActors {
         try {
             int actor = create(INITIALIZER, actorOfThread(), type.getName(), "");
             running[actor] = true;
+            numbers[actor] = number;
             UntetherShadow.mirror(type, actor).writer = actor;
             initializers = new Initializer(Thread.currentThread(), number, actor, initializers);
             Untether.initializing = 1;

@@ -274,7 +274,7 @@ final class UntetherBoundary {
     private static void platformNode(Object descriptor) throws Throwable {
         if (UntetherNames.isTest(descriptor)) {
             platformTest(descriptor);
-        } else if (isLight && classRun == null) {
+        } else if (classRun == null) {
             prepared(platformClass(descriptor));
         }
     }
@@ -351,26 +351,37 @@ final class UntetherBoundary {
 
     /** Who makes what will run the tests of a class acts for that class, which has not started yet. */
     private static void runnerWanted(String name) {
-        if (isLight && ++runnersWanted == 1) {
+        if (++runnersWanted == 1) {
             prepared(name);
         }
     }
 
     private static void runnerMade() {
-        if (isLight && --runnersWanted == 0 && classRun == null && openTest == null && isActive) {
+        if (--runnersWanted == 0 && classRun == null && openTest == null && isActive) {
             switchTo(outside);
         }
     }
 
-    /** Something is done for a class before it starts. */
+    /** Who acts for classes that have not started yet, since something was done for them already. */
+    private static final java.util.HashMap<String, Integer> preparing = new java.util.HashMap<>();
+
+    /** Something is done for a class before it starts: parameters are computed, extensions in static fields are made. */
     private static void prepared(String name) {
         if (name == null || classRun != null || openTest != null) {
             return;
         }
         activate();
+        Integer known = preparing.get(name);
+        int actor = known == null ? created(outside, name) : known;
+        preparing.put(name, actor);
+        switchTo(actor);
+        UntetherUndo.classPrepared(name);
+    }
+
+    private static int created(int parent, String name) {
         enter();
         try {
-            UntetherUses.switchTo(UntetherActors.create(UntetherActors.CLASS, outside, name, ""));
+            return UntetherActors.create(UntetherActors.CLASS, parent, name, "");
         } finally {
             UntetherLock.exit();
         }
@@ -474,14 +485,8 @@ final class UntetherBoundary {
             return;
         }
         activate();
-        enter();
-        int parent = classRun == null ? outside : classRun.actor;
-        int actor;
-        try {
-            actor = UntetherActors.create(UntetherActors.CLASS, parent, name, "");
-        } finally {
-            UntetherLock.exit();
-        }
+        Integer prepared = classRun == null ? preparing.remove(name) : null;
+        int actor = prepared == null ? created(classRun == null ? outside : classRun.actor, name) : prepared;
         switchTo(actor);
         if (classRun == null) {
             enter();
@@ -492,7 +497,7 @@ final class UntetherBoundary {
             }
         }
         boolean isNested = classRun != null && name.startsWith(classRun.name + "$");
-        UntetherUndo.classStarted(levels(), isNested);
+        UntetherUndo.classStarted(name, levels(), isNested);
         classRun = new ClassRun(name, actor, classRun);
         if (sharedInstance != null && sharedInstance.getClass().getName().equals(name)) {
             instanceCreated(sharedInstance);
@@ -606,7 +611,7 @@ final class UntetherBoundary {
     }
 
     private static void failed(String id, int code, Throwable thrown) {
-        String text = thrown == null ? "" : String.valueOf(thrown);
+        String text = textOf(thrown);
         String stack = thrown == null ? "" : stackOf(thrown);
         if (openTest != null && openTest.equals(id)) {
             status = status == FAILED ? FAILED : code;
@@ -644,6 +649,15 @@ final class UntetherBoundary {
             UntetherTrace.outcome(actor, SKIPPED, 0, reason, "");
         } finally {
             UntetherLock.exit();
+        }
+    }
+
+    /** Programs' throwables may throw themselves when they are asked. */
+    private static String textOf(Throwable thrown) {
+        try {
+            return thrown == null ? "" : String.valueOf(thrown);
+        } catch (Throwable another) {
+            return thrown.getClass().getName();
         }
     }
 

@@ -156,6 +156,9 @@ final class UntetherFields {
                 || type == Character.class || type == Boolean.class) {
             return "[" + key + "]";
         }
+        if (type.getName().equals("java.lang.ProcessEnvironment$Variable")) {
+            return "[\"" + key + "\"]";
+        }
         if (key instanceof Enum) {
             return "[" + ((Enum<?>) key).name() + "]";
         }

@@ -13,17 +13,39 @@ final class UntetherLocals {
     private static final Unsafe U = Untether.U;
     private static final long TABLE = U.objectFieldOffset(ThreadLocal.ThreadLocalMap.class, "table");
 
+    // Private in some JDKs.
+    private static final long OWN = U.objectFieldOffset(Thread.class, "threadLocals");
+    private static final long INHERITED = U.objectFieldOffset(Thread.class, "inheritableThreadLocals");
+
     private UntetherLocals() {}
+
+    private static ThreadLocal.ThreadLocalMap own(Thread thread) {
+        return (ThreadLocal.ThreadLocalMap) U.getReference(thread, OWN);
+    }
+
+    private static ThreadLocal.ThreadLocalMap inherited(Thread thread) {
+        return (ThreadLocal.ThreadLocalMap) U.getReference(thread, INHERITED);
+    }
 
     static boolean isOfTable(UntetherObject owner) {
         Object object = owner.isMirror ? null : owner.get();
         return object instanceof ThreadLocal.ThreadLocalMap || object instanceof ThreadLocal.ThreadLocalMap.Entry[];
     }
 
+    /** The variable whose value stands in a slot of the table; null where it is not known. */
+    static UntetherObject variableAt(UntetherSlot slot) {
+        Object object = slot.owner.get();
+        if (!(object instanceof ThreadLocal.ThreadLocalMap.Entry[])) {
+            return null;
+        }
+        ThreadLocal.ThreadLocalMap.Entry entry = ((ThreadLocal.ThreadLocalMap.Entry[]) object)[(int) slot.place];
+        return entry == null ? null : UntetherFields.localOf(entry);
+    }
+
     /** Takes values away that the variables of these fields, or of all others, have been given since the window began. */
     static void revert(Thread thread, int window, String[] fields, boolean isListed) {
-        revert(thread.threadLocals, window, fields, isListed);
-        revert(thread.inheritableThreadLocals, window, fields, isListed);
+        revert(own(thread), window, fields, isListed);
+        revert(inherited(thread), window, fields, isListed);
     }
 
     private static void revert(ThreadLocal.ThreadLocalMap map, int window, String[] fields, boolean isListed) {
@@ -34,10 +56,43 @@ final class UntetherLocals {
         }
     }
 
+    /** Takes away the values that tests have given to variables since the window began; those that initializers gave stay. */
+    static void takeBack(Thread thread, int window) {
+        takeBack(own(thread), window);
+        takeBack(inherited(thread), window);
+    }
+
+    private static void takeBack(ThreadLocal.ThreadLocalMap map, int window) {
+        for (ThreadLocal.ThreadLocalMap.Entry entry : entries(map)) {
+            if (isNew(entry, window) && !isOfInitializer(entry)) {
+                entry.clear();
+            }
+        }
+    }
+
+    private static boolean isOfInitializer(ThreadLocal.ThreadLocalMap.Entry entry) {
+        return UntetherActors.isInitializer(UntetherShadow.find(entry, UntetherHeader.existingHash(entry)).writer);
+    }
+
+    /** Whether an entry that stood in a slot of the thread's table stands in none now. */
+    static boolean isGone(Thread thread, Object entry) {
+        return entry instanceof ThreadLocal.ThreadLocalMap.Entry && ((ThreadLocal.ThreadLocalMap.Entry) entry).get() != null
+                && !isIn(own(thread), entry) && !isIn(inherited(thread), entry);
+    }
+
+    private static boolean isIn(ThreadLocal.ThreadLocalMap map, Object wanted) {
+        for (ThreadLocal.ThreadLocalMap.Entry entry : entries(map)) {
+            if (entry == wanted) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** The fields of the variables that have been given values since the window began. */
     static void addFields(Thread thread, int window, StringBuilder lines) {
-        addFields(thread.threadLocals, window, lines);
-        addFields(thread.inheritableThreadLocals, window, lines);
+        addFields(own(thread), window, lines);
+        addFields(inherited(thread), window, lines);
     }
 
     private static void addFields(ThreadLocal.ThreadLocalMap map, int window, StringBuilder lines) {

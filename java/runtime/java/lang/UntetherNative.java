@@ -17,6 +17,7 @@ final class UntetherNative {
         isPrepared(Object.class);
         stackBounds(new long[2]);
         isRegistry("");
+        isLookup("");
         yieldProcessor();
         classCount();
         acts(0);
@@ -66,6 +67,9 @@ final class UntetherNative {
 
     /** Whether initializers and tests add alike to the collection that the field, with its class, leads to. */
     static native boolean isRegistry(String field);
+
+    /** Whether who searches the field's collection only finds what is its own. */
+    static native boolean isLookup(String field);
 
     /** After what everything is put back: 0 nothing, 1 each class, 2 each test. */
     static native int isolation();

@@ -58,6 +58,9 @@ final class UntetherUndo {
     private static final int CLASSES = 1;
     private static final int TESTS = 2;
 
+    /** The class for which something was done before it began, while it has not begun. */
+    private static String preparing;
+
     /** Why what the last class changed was not put back; null where it was. */
     private static String leftBehind;
 
@@ -84,7 +87,7 @@ final class UntetherUndo {
      * Obeys the worker, on a thread that is suspended and between two segments.
      *
      * <p>{@code again N}: the world as it was when N saves had been made; makes the Nth where it is not there yet.
-     * {@code revert FIELDS}: puts these fields back to the last save, {@code keep FIELDS}: all others. {@code fields}:
+     * {@code revert FIELDS}, with a semicolon between: puts these fields back to the last save, {@code keep FIELDS}: all others. {@code fields}:
      * notes which fields differ from the last save, {@code told}: says them. {@code at TEST COMMAND}, with a tab
      * between: when that test starts. {@code warm}: what class initializers did until now, and threads that run, belong
      * to the world of the first save. {@code cold}: there is one trial only, so what initializers do elsewhere is put back
@@ -126,7 +129,7 @@ final class UntetherUndo {
      * of a suite find what the suite's own fixtures did, and nested classes what those of the class around them did where
      * tests are isolated.
      */
-    static void classStarted(int levels, boolean isNested) {
+    static void classStarted(String name, int levels, boolean isNested) {
         if (isolation == 0) {
             return;
         }
@@ -136,10 +139,40 @@ final class UntetherUndo {
             }
             return;
         }
+        classPrepared(name);
+        preparing = null;
+    }
+
+    /** Something is done for a class that has not begun: that is put back with it, if it is the next to begin. */
+    static void classPrepared(String name) {
+        if (isolation == 0 || name.equals(preparing)) {
+            return;
+        }
+        String changed = preparing == null ? null : changedOfProject();
+        if (changed != null) {
+            UntetherTrace.notRestored(preparing, "it changed " + changed + " before the tests of another class began");
+        }
         obstacle = null;
         leftBehind = null;
         keepAll();
         save(UntetherNative.liveThreads());
+        preparing = name;
+    }
+
+    /** A field of the project, or what it sets in the JDK, that shows another value than at the first save; null where none does. */
+    private static String changedOfProject() {
+        UntetherLock.enterSuspended();
+        try {
+            for (int i = 0; i < count; i++) {
+                Object object = slots[i].owner.get();
+                if (object != null && !isAsBefore(object, i) && isOfProject(slots[i].owner)) {
+                    return UntetherFields.fieldOf(slots[i]);
+                }
+            }
+            return null;
+        } finally {
+            UntetherLock.exit();
+        }
     }
 
     static boolean isolatesTests() {
@@ -162,7 +195,14 @@ final class UntetherUndo {
         if (obstacle == null && lastingCount > 0) {
             obstacle = "the thread '" + lasting[0].getName() + "' is still running";
         }
-        again(1);
+        if (obstacle == null && !isCommonPoolQuiet()) {
+            obstacle = "a task of the common pool is still running";
+        }
+        try {
+            again(1);
+        } catch (Throwable fault) {
+            obstacle = "untether failed: " + fault;
+        }
         leftBehind = obstacle;
         if (leftBehind != null) {
             UntetherTrace.notRestored(name, leftBehind);
@@ -270,6 +310,7 @@ final class UntetherUndo {
         try {
             int start = starts[depth - 1];
             int end = count;
+            takeBackLocals(start);
             for (int i = end - 1; i >= start; i--) {
                 if ((!hasThreads || !isOfOthers(slots[i].owner)) && !isMixed(slots[i].owner)) {
                     restore(i);
@@ -297,6 +338,23 @@ final class UntetherUndo {
             UntetherActors.nextEpoch();
         } finally {
             UntetherLock.exit();
+        }
+    }
+
+    /** Where initializers have put thread-local values beside those of tests, the table stays, and the tests' values go. */
+    private static void takeBackLocals(int start) {
+        boolean isMixed = false;
+        for (int i = start; i < count; i++) {
+            UntetherObject owner = slots[i].owner;
+            if (UntetherLocals.isOfTable(owner) && isMixed(owner)) {
+                isMixed = true;
+                if (obstacle == null && UntetherLocals.isGone(worker, values[i])) {
+                    obstacle = "a thread-local value was removed beside those of class initializers";
+                }
+            }
+        }
+        if (isMixed) {
+            UntetherLocals.takeBack(worker, windows[depth - 1]);
         }
     }
 
@@ -362,13 +420,13 @@ final class UntetherUndo {
 
     private static String[] split(String text) {
         int size = 1;
-        for (int at = text.indexOf(' '); at >= 0; at = text.indexOf(' ', at + 1)) {
+        for (int at = text.indexOf(';'); at >= 0; at = text.indexOf(';', at + 1)) {
             size++;
         }
         String[] parts = new String[size];
         int from = 0;
         for (int i = 0; i < size; i++) {
-            int end = text.indexOf(' ', from);
+            int end = text.indexOf(';', from);
             end = end < 0 ? text.length() : end;
             parts[i] = text.substring(from, end);
             from = end + 1;
@@ -444,7 +502,8 @@ final class UntetherUndo {
      */
     private static boolean isMixed(UntetherObject owner) {
         if (isolation != 0) {
-            return owner.whole().mixedIn >= windows[0] && isOfCollection(owner.layout);
+            boolean isTaken = isOfCollection(owner.layout) || UntetherLocals.isOfTable(owner);
+            return owner.whole().mixedIn >= windows[0] && isTaken;
         }
         if (!isWarm) {
             UntetherObject top = topOf(owner);
@@ -508,7 +567,7 @@ final class UntetherUndo {
         if (isolation != 0) {
             boolean isShared = slot.owner.isMirror ? slot.window >= windows[0] : slot.owner.whole().writtenIn >= windows[0];
             String field = isShared ? UntetherFields.fieldOf(slot) : null;
-            if (isShared && UntetherNative.isRegistry(field)) {
+            if (isShared && (UntetherLocals.isOfTable(slot.owner) || UntetherNative.isRegistry(field))) {
                 slot.owner.whole().mixedIn = window;
             } else if (isShared && obstacle == null) {
                 obstacle = "a class initializer changed " + field + " after a test had";
@@ -523,17 +582,30 @@ final class UntetherUndo {
     }
 
     /** An initializer wrote outside of its class, and would do so again in a fresh JVM. Call with the lock held. */
-    static void writtenByInitializer(UntetherSlot slot) {
-        if ((isWarm || isolation != 0) && obstacle == null && isOfProject(slot.owner)) {
+    static void writtenByInitializer(UntetherSlot slot, int initializer) {
+        if ((isWarm || isolation != 0) && obstacle == null && isOfProject(slot.owner, initializer)) {
             obstacle = "a class initializer changed " + UntetherFields.fieldOf(slot);
         }
     }
 
+    /** The table of thread-local values is everybody's: it counts whose initializer put one there. */
+    private static boolean isOfProject(UntetherObject owner, int initializer) {
+        if (!UntetherLocals.isOfTable(owner)) {
+            return isOfProject(owner);
+        }
+        Class<?> type = UntetherActors.initializerType(initializer);
+        return type == null || isOfProject(type);
+    }
+
     /** An initializer reads the slot. Call with the lock held. */
-    static void readByInitializer(UntetherSlot slot) {
-        if (slot.window != 0 && slot.window >= windows[0] && obstacle == null && !isCold) {
+    static void readByInitializer(UntetherSlot slot, int initializer) {
+        // The table of thread-local values is everybody's: whoever looks for one passes by others.
+        UntetherObject variable = UntetherLocals.isOfTable(slot.owner) ? UntetherLocals.variableAt(slot) : slot.owner;
+        boolean isMeant = variable == slot.owner || variable != null && isOfProject(variable) && isOfProject(slot.owner, initializer);
+        if (slot.window != 0 && slot.window >= windows[0] && obstacle == null && !isCold && isMeant) {
             String field = UntetherFields.fieldOf(slot);
-            obstacle = UntetherNative.isRegistry(field) ? null : "a class initializer read " + field;
+            boolean isOwn = UntetherNative.isRegistry(field) || UntetherNative.isLookup(field);
+            obstacle = isOwn ? null : "a class initializer read " + field;
         }
     }
 
@@ -601,6 +673,37 @@ final class UntetherUndo {
         lastingCount = size;
     }
 
+    /** Whether the pool that all share has nothing to do, after a brief wait. One without threads is left alone. */
+    private static boolean isCommonPoolQuiet() {
+        long deadline = System.nanoTime() + LONGEST_WAIT * 1_000_000;
+        while (hasCommonPoolThreads() && !java.util.concurrent.ForkJoinPool.commonPool().isQuiescent()) {
+            if (System.nanoTime() > deadline) {
+                return false;
+            }
+            try {
+                Thread.sleep(1);
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean hasCommonPoolThreads() {
+        for (Thread thread : UntetherNative.liveThreads()) {
+            if (isOfCommonPool(thread)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isOfCommonPool(Thread thread) {
+        return thread.getClass().getName().equals("java.util.concurrent.ForkJoinWorkerThread")
+                && thread.getName().startsWith("ForkJoinPool.commonPool");
+    }
+
     private static void join(Thread thread, long longest) {
         try {
             thread.join(Math.min(longest, SHORTEST_WAIT));
@@ -651,10 +754,11 @@ final class UntetherUndo {
         return thread != Thread.currentThread() && !contains(threads, thread);
     }
 
-    /** The JDK's own helpers, which keep nothing of the program. */
+    /** The JDK's own helpers, which keep nothing of the program. Whether the common pool has work is asked by itself. */
     private static boolean isHarmless(Thread thread) {
-        String type = thread.getClass().getName();
-        return type.startsWith("jdk.internal.") || type.equals("java.util.concurrent.ForkJoinWorkerThread")
-                && thread.getName().startsWith("ForkJoinPool.commonPool") || thread.getName().startsWith("process reaper");
+        // A cleaner that a program has made acts for the program, whenever something is collected.
+        boolean isOfJdk = thread.getClass().getName().startsWith("jdk.internal.") && !thread.getName().startsWith("Cleaner-");
+        return isOfJdk || isOfCommonPool(thread) || thread.getName().startsWith("process reaper")
+                || thread.getName().equals("Attach Listener");
     }
 }
