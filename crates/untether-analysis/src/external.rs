@@ -54,6 +54,8 @@ struct Last {
     labels: Labels,
     /// Only its mode or times were set: who reads what it holds reads nothing of that.
     is_outward: bool,
+    /// That its times were, of which nothing is left when somebody else sets them.
+    sets_times: bool,
 }
 
 /// A change whose end is not known yet.
@@ -65,6 +67,9 @@ struct Pending {
     is_whole: bool,
     /// Only its mode or times were set.
     is_outward: bool,
+    /// They were set as well.
+    has_outward: bool,
+    sets_times: bool,
     stack: Option<u32>,
     labels: Labels,
 }
@@ -74,6 +79,8 @@ struct Pending {
 struct Run {
     class_run: u32,
     before: Option<Condition>,
+    /// Whether its mode or its times were set, of which it is not known that they are what they were.
+    has_outward: bool,
     last_before: Vec<Last>,
     accesses: Vec<usize>,
 }
@@ -210,6 +217,7 @@ impl<'t, 'a> Analysis<'t, 'a> {
                 let done = Done { by, name, before: *before, is_whole: *is_whole, stack, labels };
                 match deed {
                     Deed::Looked => self.look(&done, true),
+                    Deed::Asked => self.look(&done, false),
                     Deed::Read => self.look(&done, false),
                     Deed::Listed => self.list(&done),
                     Deed::Bound => self.bind(&done),
@@ -250,7 +258,7 @@ impl<'t, 'a> Analysis<'t, 'a> {
         for number in std::mem::take(&mut self.changed) {
             let slot = &mut self.slots[number as usize];
             let run = std::mem::take(&mut slot.run);
-            if run.before.is_some() && run.before == slot.now {
+            if run.before.is_some() && run.before == slot.now && !run.has_outward {
                 // The class has put it back: what its tests wrote there stays within it.
                 slot.last = run.last_before;
                 let name = slot.name;
@@ -291,8 +299,8 @@ impl<'t, 'a> Analysis<'t, 'a> {
         match &known.pending {
             Some(pending) if pending.actor == reader && pending.is_whole => return,
             Some(pending) if pending.actor != reader => {
-                let Pending { actor, stack, labels, is_outward, .. } = *pending;
-                sources.push(Last { actor, stack, labels, is_outward });
+                let Pending { actor, stack, labels, is_outward, sets_times, .. } = *pending;
+                sources.push(Last { actor, stack, labels, is_outward, sets_times });
             }
             _ => {}
         }
@@ -360,10 +368,13 @@ impl<'t, 'a> Analysis<'t, 'a> {
             labels.insert(Label::Initializer);
         }
         let is_outward = deed == Deed::Changed;
+        let (is_whole, sets_times) = (done.is_whole && !is_outward, done.is_whole && is_outward);
         match &mut known.pending {
             Some(pending) if pending.actor == writer => {
-                pending.is_whole |= done.is_whole;
+                pending.is_whole |= is_whole;
                 pending.is_outward &= is_outward;
+                pending.has_outward |= is_outward;
+                pending.sets_times |= sets_times;
                 // The last one is what is left.
                 pending.stack = done.stack.or(pending.stack);
             }
@@ -372,8 +383,10 @@ impl<'t, 'a> Analysis<'t, 'a> {
                 let pending = Pending {
                     actor: writer,
                     before: done.before,
-                    is_whole: done.is_whole,
+                    is_whole,
                     is_outward,
+                    has_outward: is_outward,
+                    sets_times,
                     stack: done.stack,
                     labels,
                 };
@@ -397,8 +410,11 @@ impl<'t, 'a> Analysis<'t, 'a> {
         };
         known.pending = None;
         let before = pending.before;
-        if before != after || before.thing == Thing::Unknown || pending.is_outward {
+        if before != after || before.thing == Thing::Unknown {
             self.write(slot, &pending);
+        } else if pending.has_outward {
+            // It was opened for writing, maybe, but holds what it held.
+            self.write(slot, &Pending { is_outward: true, is_whole: false, ..pending });
         } else if self.slots[slot as usize].last.iter().any(|last| last.actor != pending.actor) {
             // It left what somebody else had left there as well, and would leave it in another order too.
             let mut labels = pending.labels;
@@ -421,28 +437,39 @@ impl<'t, 'a> Analysis<'t, 'a> {
         let labels = if entry.is_empty() { pending.labels } else { Labels::default() };
         let slot = self.slot(folder, Aspect::Entries);
         if self.tell_write(slot, pending.actor, pending.stack, labels).is_some() {
-            let last = Last { actor: pending.actor, stack: pending.stack, labels, is_outward: false };
+            let last =
+                Last { actor: pending.actor, stack: pending.stack, labels, is_outward: false, sets_times: false };
             self.slots[slot as usize].entries.insert(entry, last);
         }
     }
 
     fn write(&mut self, slot: u32, pending: &Pending) {
-        let Pending { actor, before, stack, labels, mut is_outward, .. } = *pending;
+        let Pending { actor, before, stack, labels, mut is_outward, sets_times, .. } = *pending;
         let class_run = self.actors.class_run(actor);
         let Some(access) = self.tell_write(slot, actor, stack, labels) else { return };
         let known = &mut self.slots[slot as usize];
         if known.run.class_run != class_run {
-            known.run = Run { class_run, before: Some(before), last_before: known.last.clone(), accesses: Vec::new() };
+            known.run = Run {
+                class_run,
+                before: Some(before),
+                has_outward: false,
+                last_before: known.last.clone(),
+                accesses: Vec::new(),
+            };
             self.changed.insert(slot);
         }
         known.run.accesses.push(access);
+        known.run.has_outward |= pending.has_outward;
         if pending.is_whole {
             known.last.clear();
+        }
+        if sets_times || !is_outward {
+            known.last.retain(|last| !last.is_outward || !last.sets_times);
         }
         // Who only sets its times now may have written it before.
         is_outward &= !known.last.iter().any(|last| last.actor == actor && !last.is_outward);
         known.last.retain(|last| last.actor != actor);
-        known.last.push(Last { actor, stack, labels, is_outward });
+        known.last.push(Last { actor, stack, labels, is_outward, sets_times });
     }
 
     fn tell_write(&mut self, slot: u32, actor: u32, stack: Option<u32>, labels: Labels) -> Option<usize> {
@@ -492,7 +519,7 @@ impl<'t, 'a> Analysis<'t, 'a> {
     fn take(&mut self, slot: u32, done: &Done<'t>) {
         if let Some(actor) = done.by {
             self.tell_write(slot, actor, done.stack, done.labels);
-            let last = Last { actor, stack: done.stack, labels: done.labels, is_outward: false };
+            let last = Last { actor, stack: done.stack, labels: done.labels, is_outward: false, sets_times: false };
             self.slots[slot as usize].last = vec![last];
         }
     }

@@ -100,8 +100,6 @@ struct Model<'m> {
     programs: &'m [Program],
     /// Whether JVMs of the suite can be put back.
     is_quick: bool,
-    /// Whether the user has set a limit of his own.
-    is_limited: bool,
     number: HashMap<String, usize>,
 }
 
@@ -177,8 +175,8 @@ impl Oracle for Model<'_> {
         true
     }
 
-    fn is_limited(&self) -> bool {
-        self.is_limited
+    fn has_room_for_orders(&mut self) -> bool {
+        true
     }
 
     fn warm_up(&mut self, _tests: Vec<String>) {}
@@ -193,7 +191,7 @@ fn check(programs: &[Program], per_class: usize, is_quick: bool) -> Result<(), T
     let detection = watched(programs, per_class);
     let evidence = Evidence::new(&detection);
     let number = (0..programs.len()).map(|number| (name(number, per_class), number)).collect();
-    let mut model = Model { programs, is_quick, is_limited: false, number };
+    let mut model = Model { programs, is_quick, number };
     let reference = model.statuses(&(0..programs.len()).collect::<Vec<_>>());
     let request = Request { strategy: Search::Guided, reference_runs: 2, targets: None, scope: String::new() };
     let refinement = refine(&evidence, &request, &mut model);
@@ -339,7 +337,7 @@ fn in_a_large_suite_each_class_runs_directly_behind_each_other_one() {
     programs[test(9, 6)].wants = vec![(0, 0), (1, 0)];
     let evidence = Evidence::new(&detection);
     let number = (0..programs.len()).map(|number| (name(number, PER_CLASS), number)).collect();
-    let mut model = Model { programs: &programs, is_quick: true, is_limited: true, number };
+    let mut model = Model { programs: &programs, is_quick: true, number };
     let request = Request { strategy: Search::Guided, reference_runs: 2, targets: None, scope: String::new() };
     let refinement = refine(&evidence, &request, &mut model);
     let class_pairs = CLASSES * (CLASSES - 1);

@@ -7,6 +7,8 @@ use crate::trace::Index;
 pub enum Deed {
     /// Somebody asked whether it is there, and what it is like.
     Looked,
+    /// Somebody asked whether it is there, and nothing else.
+    Asked,
     /// A file was opened for reading.
     Read,
     /// A folder's entries were listed.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use untether_model::{Condition, Deed, ExternalEvent, Note, Thing, Trace, Unobserved};
 use untether_project::Config;
-use untether_wire::{self as wire, ExternalFrame, Reader};
+use untether_wire::{self as wire, ExternalFrame, Reader, Secrets};
 
 /// Programs of which what is not seen is told one by one.
 const MOST_TOLD: usize = 5;
@@ -13,7 +13,8 @@ const MOST_TOLD: usize = 5;
 /// Adds to the trace what stands in the file beside that of the trace, as far as the rules leave it in.
 pub(crate) fn read(trace_file: &Path, config: &Config, trace: &mut Trace) {
     let Ok(bytes) = std::fs::read(trace_file.with_extension(wire::EXTERNAL_EXTENSION)) else { return };
-    let mut told = Told { config, trace, children: HashMap::new() };
+    let secrets = Secrets::new(&config.secrets);
+    let mut told = Told { config, secrets, trace, children: HashMap::new() };
     let mut reader = Reader::<ExternalFrame>::new();
     reader.feed(&bytes);
     let is_whole = loop {
@@ -39,6 +40,7 @@ pub(crate) fn read(trace_file: &Path, config: &Config, trace: &mut Trace) {
 
 struct Told<'t> {
     config: &'t Config,
+    secrets: Secrets,
     trace: &'t mut Trace,
     /// By process.
     children: HashMap<u32, usize>,
@@ -75,11 +77,12 @@ impl Told<'_> {
                 external.events.push(ExternalEvent::After { actor, name, after: condition(after) });
             }
             ExternalFrame::Child { process, actor, command } => {
-                external.children.push(command);
+                external.children.push(self.secrets.command(&command));
                 external.starters.push(actor);
                 self.children.insert(process, external.children.len() - 1);
             }
             ExternalFrame::Unobserved { actor, command, reason } => {
+                let command = self.secrets.command(&command);
                 external.unobserved.push(Unobserved { actor, command, reason });
             }
             ExternalFrame::Acts { actor } => external.events.push(ExternalEvent::Acts { actor }),
@@ -90,6 +93,7 @@ impl Told<'_> {
 fn deed_of(deed: wire::Deed) -> Deed {
     match deed {
         wire::Deed::Looked => Deed::Looked,
+        wire::Deed::Asked => Deed::Asked,
         wire::Deed::Read => Deed::Read,
         wire::Deed::Listed => Deed::Listed,
         wire::Deed::Wrote => Deed::Wrote,

@@ -30,6 +30,8 @@ codes! {
         Bound = 7,
         /// Something was sent to the address, or a connection made.
         Reached = 8,
+        /// Somebody asked whether it is there, and nothing else.
+        Asked = 9,
     }
 }
 

@@ -35,11 +35,31 @@ impl Secrets {
     /// Whether the value must be withheld: for its name, for the options that it consists of (`JAVA_TOOL_OPTIONS`), or
     /// as it has a password in it.
     pub fn withholds(&self, name: &str, value: &str) -> bool {
-        let is_option = |word: &str| {
-            let given = word.strip_prefix('-').and_then(|option| option.split_once('='));
-            given.is_some_and(|(option, value)| !value.is_empty() && self.is_secret(bare(option)))
+        !value.is_empty() && (self.is_secret(name) || self.is_within(value) || has_password(value))
+    }
+
+    /// Whether a command or a list of options has a secret in it: `--name=value`, `NAME=value`, `--name value`.
+    fn is_within(&self, text: &str) -> bool {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_given = |word: &&str| {
+            let given = word.split_once('=');
+            given.is_some_and(|(name, value)| !value.is_empty() && self.is_secret(bare(name)))
         };
-        !value.is_empty() && (self.is_secret(name) || value.split_whitespace().any(is_option) || has_password(value))
+        let is_followed = |two: &[&str]| {
+            two[0].starts_with("--")
+                && !two[0].contains('=')
+                && !two[1].starts_with('-')
+                && self.is_secret(bare(two[0]))
+        };
+        words.iter().any(is_given) || words.windows(2).any(is_followed)
+    }
+
+    /// A command without the values of secrets.
+    pub fn command(&self, command: &str) -> String {
+        let words = command.split_whitespace().map(str::to_owned).collect();
+        let kept = self.arguments(words, |_, _| {});
+        // As it was, where nothing is left out.
+        if kept.iter().any(|word| word.contains(WITHHELD)) { kept.join(" ") } else { command.to_owned() }
     }
 
     /// The arguments without the values of secrets: `-Dname=value`, `--name=value`, `name=value`, `--name value`. `note` is

@@ -6,6 +6,7 @@ use untether_wire::{Condition, Deed, ExternalFrame, Reader, Thing, Wire as _, pa
 fn deed() -> impl Strategy<Value = Deed> {
     prop::sample::select(vec![
         Deed::Looked,
+        Deed::Asked,
         Deed::Read,
         Deed::Listed,
         Deed::Wrote,

@@ -143,6 +143,7 @@ bodies! {
     resolve_checked(path: Path0, buffer: *mut c_char, size: usize) -> *mut c_char, or std::ptr::null_mut(),
         by resolving_checked: __realpath_chk;
     resolve_anew(path: Path0) -> *mut c_char, or std::ptr::null_mut(), by resolving_anew: canonicalize_file_name;
+    ask_variable(name: Path0) -> *mut c_char, or std::ptr::null_mut(), by asking_variable: getenv secure_getenv;
     rename_file(from: Path0, to: Path0) -> c_int, or -1, by renaming: rename;
     rename_at(folder: c_int, from: Path0, target: c_int, to: Path0) -> c_int, or -1, by renaming_at: renameat;
     rename_at_2(folder: c_int, from: Path0, target: c_int, to: Path0, flags: c_uint) -> c_int, or -1, by renaming_at_2:
@@ -167,7 +168,8 @@ bodies! {
     change_mode(path: Path0, mode: c_uint) -> c_int, or -1, by changing: chmod;
     change_mode_at(folder: c_int, path: Path0, mode: c_uint, flags: c_int) -> c_int, or -1, by changing_at: fchmodat;
     change_opened(descriptor: c_int, mode: c_uint) -> c_int, or -1, by changing_opened: fchmod;
-    set_times(path: Path0, times: Pointer) -> c_int, or -1, by setting_times: utime utimes lutimes;
+    set_times(path: Path0, times: Pointer) -> c_int, or -1, by setting_times: utime utimes;
+    set_times_of_link(path: Path0, times: Pointer) -> c_int, or -1, by setting_times_of_link: lutimes;
     set_times_at(folder: c_int, path: Path0, times: Pointer, flags: c_int) -> c_int, or -1, by setting_times_at: utimensat;
     set_opened_times(descriptor: c_int, times: Pointer) -> c_int, or -1, by setting_opened_times: futimens futimes;
     cut(path: Path0, length: c_long) -> c_int, or -1, by cutting: truncate truncate64;
@@ -213,6 +215,8 @@ exported! {
     realpath, "rdx" => resolve;
     __realpath_chk, "rcx" => resolve_checked;
     canonicalize_file_name, "rsi" => resolve_anew;
+    getenv, "rsi" => ask_variable;
+    secure_getenv, "rsi" => ask_variable;
     rename, "rdx" => rename_file;
     renameat, "r8" => rename_at;
     renameat2, "r9" => rename_at_2;
@@ -246,7 +250,7 @@ exported! {
     fchmod, "rdx" => change_opened;
     utime, "rdx" => set_times;
     utimes, "rdx" => set_times;
-    lutimes, "rdx" => set_times;
+    lutimes, "rdx" => set_times_of_link;
     utimensat, "r8" => set_times_at;
     futimens, "rdx" => set_opened_times;
     futimes, "rdx" => set_opened_times;
@@ -550,9 +554,9 @@ unsafe fn looking_more(
     unsafe { look(r, call, (folder, path), follows(flags)) }
 }
 
-unsafe fn asking(r: &Recorder, call: impl FnOnce() -> c_int, path: Path0, _mode: c_int) -> c_int {
+unsafe fn asking(r: &Recorder, call: impl FnOnce() -> c_int, path: Path0, mode: c_int) -> c_int {
     // SAFETY: given by the caller.
-    unsafe { look(r, call, (libc::AT_FDCWD, path), true) }
+    unsafe { ask(r, call, (libc::AT_FDCWD, path), mode, true) }
 }
 
 unsafe fn asking_at(
@@ -560,11 +564,29 @@ unsafe fn asking_at(
     call: impl FnOnce() -> c_int,
     folder: c_int,
     path: Path0,
-    _mode: c_int,
+    mode: c_int,
     flags: c_int,
 ) -> c_int {
     // SAFETY: given by the caller.
-    unsafe { look(r, call, (folder, path), follows(flags)) }
+    unsafe { ask(r, call, (folder, path), mode, follows(flags)) }
+}
+
+/// # Safety
+/// `path` is null or a NUL-terminated string.
+unsafe fn ask(
+    r: &Recorder,
+    call: impl FnOnce() -> c_int,
+    (folder, path): (c_int, Path0),
+    mode: c_int,
+    follows: bool,
+) -> c_int {
+    let result = call();
+    let is_found = result >= 0 || is_there();
+    // What may be done with it is another question.
+    let deed = if mode == libc::F_OK { Deed::Asked } else { Deed::Looked };
+    // SAFETY: given by the caller.
+    unsafe { tell_seen(r, deed, (folder, path), follows, is_found) };
+    result
 }
 
 unsafe fn reading_link(
@@ -632,6 +654,15 @@ unsafe fn resolving_anew(r: &Recorder, call: impl FnOnce() -> *mut c_char, path:
     unsafe { resolve_and_tell(r, call, path) }
 }
 
+unsafe fn asking_variable(r: &Recorder, call: impl FnOnce() -> *mut c_char, name: Path0) -> *mut c_char {
+    let result = call();
+    if !name.is_null() {
+        // SAFETY: the program passed a NUL-terminated string.
+        quietly(|| r.asked_variable(unsafe { CStr::from_ptr(name) }));
+    }
+    result
+}
+
 // ---- changing
 
 /// Changes what is at the path and tells of it.
@@ -656,13 +687,8 @@ unsafe fn change(
     let is_found = result == 0 || is_there();
     quietly(|| match before {
         Some(before) if result == 0 => {
-            r.tell(Done {
-                deed,
-                path: &path,
-                follows,
-                before,
-                is_whole: matches!(deed, Deed::Created | Deed::Removed),
-            });
+            let is_whole = matches!(deed, Deed::Created | Deed::Removed);
+            r.tell(Done { deed, path: &path, follows, before, is_whole });
         }
         // Who removes what is not there has left it as it was, and would have removed it otherwise.
         _ if result != 0 && deed != Deed::Removed => r.seen(Deed::Looked, &path, follows, is_found),
@@ -857,7 +883,7 @@ unsafe fn renaming_at_2(
     from: Path0,
     target: c_int,
     to: Path0,
-    _flags: c_uint,
+    flags: c_uint,
 ) -> c_int {
     // SAFETY: given by the caller.
     let (source, goal) = quietly(|| unsafe { (r.wanted(folder, from), r.wanted(target, to)) });
@@ -891,6 +917,12 @@ unsafe fn renaming_at_2(
             None => {}
         }
         let tell = |deed, path: &Path, before| r.tell(Done { deed, path, follows: false, before, is_whole: true });
+        if flags & libc::RENAME_EXCHANGE != 0 {
+            for (path, before) in [(&from, taken), (&to, given)] {
+                tell(Deed::Wrote, path, before.unwrap_or(paths::NOTHING_KNOWN));
+            }
+            return;
+        }
         let absent = Condition { thing: Thing::Absent, ..paths::NOTHING_KNOWN };
         let unknown = paths::NOTHING_KNOWN;
         tell(Deed::Removed, &from, taken.unwrap_or(unknown));
@@ -913,7 +945,7 @@ unsafe fn cutting(r: &Recorder, call: impl FnOnce() -> c_int, path: Path0, _leng
 
 unsafe fn changing(r: &Recorder, call: impl FnOnce() -> c_int, path: Path0, _mode: c_uint) -> c_int {
     // SAFETY: given by the caller.
-    unsafe { change(r, Deed::Changed, (libc::AT_FDCWD, path), true, call) }
+    unsafe { set(r, (libc::AT_FDCWD, path), true, call) }
 }
 
 unsafe fn changing_at(
@@ -925,12 +957,17 @@ unsafe fn changing_at(
     flags: c_int,
 ) -> c_int {
     // SAFETY: given by the caller.
-    unsafe { change(r, Deed::Changed, (folder, path), follows(flags), call) }
+    unsafe { set(r, (folder, path), follows(flags), call) }
 }
 
 unsafe fn setting_times(r: &Recorder, call: impl FnOnce() -> c_int, path: Path0, _times: Pointer) -> c_int {
     // SAFETY: given by the caller.
-    unsafe { change(r, Deed::Changed, (libc::AT_FDCWD, path), true, call) }
+    unsafe { set(r, (libc::AT_FDCWD, path), true, call) }
+}
+
+unsafe fn setting_times_of_link(r: &Recorder, call: impl FnOnce() -> c_int, path: Path0, _times: Pointer) -> c_int {
+    // SAFETY: given by the caller.
+    unsafe { set(r, (libc::AT_FDCWD, path), false, call) }
 }
 
 unsafe fn setting_times_at(
@@ -942,7 +979,7 @@ unsafe fn setting_times_at(
     flags: c_int,
 ) -> c_int {
     // SAFETY: given by the caller.
-    unsafe { change(r, Deed::Changed, (folder, path), follows(flags), call) }
+    unsafe { set(r, (folder, path), follows(flags), call) }
 }
 
 unsafe fn changing_opened(r: &Recorder, call: impl FnOnce() -> c_int, descriptor: c_int, _mode: c_uint) -> c_int {
@@ -963,9 +1000,40 @@ fn change_opened(r: &Recorder, call: impl FnOnce() -> c_int, descriptor: c_int) 
     let path = path.and_then(|path| std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).ok());
     match path {
         // SAFETY: a NUL-terminated string.
-        Some(path) => unsafe { change(r, Deed::Changed, (libc::AT_FDCWD, path.as_ptr()), false, call) },
+        Some(path) => unsafe { set(r, (libc::AT_FDCWD, path.as_ptr()), false, call) },
         None => call(),
     }
+}
+
+/// Sets the mode or the times of what is at the path and tells of it, if they were others.
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string.
+unsafe fn set(r: &Recorder, (folder, path): (c_int, Path0), follows: bool, call: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: given by the caller.
+    let path = quietly(|| unsafe { r.wanted(folder, path) });
+    let Some(path) = path else { return call() };
+    quietly(|| {
+        r.keep(&path, follows);
+    });
+    let was = quietly(|| paths::attributes(&path, follows));
+    let result = call();
+    let is_found = result == 0 || is_there();
+    quietly(|| {
+        if result != 0 {
+            return r.seen(Deed::Looked, &path, follows, is_found);
+        }
+        let (Some(was), Some(is)) = (was, paths::attributes(&path, follows)) else { return };
+        // Its content is what it was before.
+        if was != is
+            && let Some(before) = r.before(Deed::Changed, &path, follows)
+        {
+            // Who sets the times leaves nothing of those that others had set.
+            let is_whole = was[3..] != is[3..];
+            r.tell(Done { deed: Deed::Changed, path: &path, follows, before, is_whole });
+        }
+    });
+    result
 }
 
 // ---- sockets

@@ -109,6 +109,12 @@ fn thing(data: &Metadata) -> Thing {
     }
 }
 
+/// What is said of it besides its content: whose it is, who may do what, and when it was changed.
+pub(super) fn attributes(path: &Path, follows: bool) -> Option<[i64; 5]> {
+    let data = metadata(path, follows)?;
+    Some([data.mode().into(), data.uid().into(), data.gid().into(), data.mtime(), data.mtime_nsec()])
+}
+
 /// What stands there now; of a file its time and length, of a folder its time, by which it is known whether it is changed
 /// later.
 pub(super) fn version(path: &Path, follows: bool) -> Condition {

@@ -1,6 +1,6 @@
 //! Who acts, and what was told of it already.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -302,7 +302,7 @@ impl Recorder {
         let name = paths::text(&path);
         let links = paths::metadata(&path, false).filter(|data| data.is_file() && data.nlink() > 1);
         let (device, inode) = links.map_or((0, 0), |data| (data.dev(), data.ino()));
-        if matches!(done.deed, Deed::Looked | Deed::Read | Deed::Listed) {
+        if matches!(done.deed, Deed::Looked | Deed::Asked | Deed::Read | Deed::Listed) {
             let kind = if done.deed == Deed::Listed { "dir" } else { "file" };
             self.mark(&format!("{kind}:{name}"));
         }
@@ -354,6 +354,11 @@ impl Recorder {
     fn stack(&self) -> u32 {
         let Some((jvm, env)) = self.java().filter(|(jvm, _)| jvm.agent.options.probes == Probes::All) else { return 0 };
         lock(&jvm.agent.stacks).capture(jvm.agent, env)
+    }
+
+    /// Native code asks for a variable of the environment.
+    pub(super) fn asked_variable(&self, name: &CStr) {
+        self.mark(&format!("env:{}", name.to_string_lossy()));
     }
 
     /// Marks it as used, like a class.

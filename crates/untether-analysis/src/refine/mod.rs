@@ -42,8 +42,8 @@ pub trait Oracle {
     /// Whether more pairs may be tried: a suite may have millions.
     fn has_room(&self) -> bool;
 
-    /// Whether the user has said how long it may take: then nothing else limits it.
-    fn is_limited(&self) -> bool;
+    /// Whether more orders of the whole suite may be run: asked before each few of them.
+    fn has_room_for_orders(&mut self) -> bool;
 
     /// How many trials are to be asked for at once: after them, what they showed is explained.
     fn trials_at_once(&self) -> usize;

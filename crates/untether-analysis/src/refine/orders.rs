@@ -12,9 +12,6 @@ use crate::refine::{Session, Stopped};
 /// Orders that are run at a time.
 const AT_ONCE: usize = 4;
 
-/// Executions that one refinement spends on them where the user has set no limit; the next one goes on behind them.
-const MOST_EXECUTIONS: usize = 100_000;
-
 impl Session<'_, '_> {
     /// Where all pairs of tests are too many. What stood side by side is counted.
     pub(crate) fn search_class_orders(&mut self, targets: &BTreeSet<Test>) -> Result<(), Stopped> {
@@ -25,13 +22,10 @@ impl Session<'_, '_> {
         let is_target: Vec<bool> =
             classes.iter().map(|tests| tests.iter().any(|test| targets.contains(test))).collect();
         let mut met: HashSet<(usize, usize)> = HashSet::new();
-        let mut executed = 0;
-        let is_limited = self.oracle.is_limited();
         for some in orders(&is_target).chunks(AT_ONCE) {
             let schedules: Vec<Vec<Test>> =
                 some.iter().map(|order| order.iter().flat_map(|&class| &classes[class]).copied().collect()).collect();
-            executed += schedules.iter().map(Vec::len).sum::<usize>();
-            if !is_limited && executed > MOST_EXECUTIONS {
+            if !self.oracle.has_room_for_orders() {
                 break;
             }
             self.search_by(&mut Once(schedules))?;
@@ -73,7 +67,7 @@ fn orders(is_wanted: &[bool]) -> Vec<Vec<usize>> {
 /// sums of the first row, 0, n-1, 1, n-2 and so on, with each number. For an odd one, those of one more, which is left out.
 fn square(count: usize) -> Vec<Vec<usize>> {
     let even = count + count % 2;
-    let first = move |place: usize| if place % 2 == 0 { place / 2 } else { even - 1 - place / 2 };
+    let first = move |place: usize| if place.is_multiple_of(2) { place / 2 } else { even - 1 - place / 2 };
     let row = move |shift: usize| {
         (0..even).map(move |place| (first(place) + shift) % even).filter(move |&number| number < count)
     };

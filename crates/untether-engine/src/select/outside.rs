@@ -74,10 +74,12 @@ impl<'t> Reads<'t> {
         }
         for (at, event) in trace.external.events.iter().enumerate() {
             if let ExternalEvent::Done { actor, deed, name, before, .. } = event
-                && matches!(deed, Deed::Looked | Deed::Read | Deed::Listed)
+                && matches!(deed, Deed::Looked | Deed::Asked | Deed::Read | Deed::Listed)
             {
                 // The JVM looks at a native library and then has the system load it.
-                let is_loaded = *deed == Deed::Looked && before.thing == Thing::File && is_native_library(name);
+                let is_loaded = matches!(deed, Deed::Looked | Deed::Asked)
+                    && before.thing == Thing::File
+                    && is_native_library(name);
                 let deed = if is_loaded { Deed::Read } else { *deed };
                 reads.add(code, Sight { at, class: class_of(*actor), deed, name, found: *before });
             }
