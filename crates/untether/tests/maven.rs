@@ -6,6 +6,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
 use support::{command, copy_of, text, untether};
 
@@ -84,13 +85,82 @@ fn with_coverage_only_what_a_change_can_affect_runs() {
     let (first, skipped) = run(&project, &build);
     assert_eq!((first.len(), skipped), (8, 0));
     assert_eq!(run(&project, &build), (BTreeSet::new(), 8));
-    let source = project.join("src/main/java/bookshop/ExchangeRates.java");
-    let code = std::fs::read_to_string(&source).unwrap();
-    let end = code.rfind('}').unwrap();
-    std::fs::write(&source, format!("{}    int added() {{\n        return 1;\n    }}\n}}\n", &code[..end])).unwrap();
+    change(&project.join("src/main/java/bookshop/ExchangeRates.java"));
     let (changed, skipped) = run(&project, &build);
     assert!(changed.contains("bookshop.ExchangeRatesTest") && skipped > 0, "{changed:?} {skipped}");
     assert_eq!(changed.len() + skipped, 8);
+}
+
+/// The names of all files that a build tool has written about its tests, with how many of them each tells of.
+fn reports(project: &Path) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![project.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.starts_with("TEST-") && path.to_string_lossy().contains("surefire-reports") {
+                let text = std::fs::read_to_string(path).unwrap();
+                let tests = text.split(" tests=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+                found.insert((name, tests.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+fn change(source: &Path) {
+    let code = std::fs::read_to_string(source).unwrap();
+    let end = code.rfind('}').unwrap();
+    std::fs::write(source, format!("{}    int added() {{\n        return 1;\n    }}\n}}\n", &code[..end])).unwrap();
+}
+
+/// One module has JUnit 4 and one Jupiter, in several JVMs at once.
+#[test]
+fn in_a_reactor_with_several_forks_only_what_a_change_can_affect_runs_and_is_reported() {
+    let project = copy_of("reactor", "reactor-selected");
+    let (first, skipped) = run(&project, &["verify"]);
+    assert!(first.len() > 2 && skipped == 0, "{first:?}");
+    let all = reports(&project);
+    assert!(!all.is_empty());
+    // What is left out leaves no trace in the reports of the build: those that it would write are not there.
+    for (name, _) in &all {
+        let found = Command::new("find").arg(&project).args(["-name", name, "-delete"]).status().unwrap();
+        assert!(found.success());
+    }
+    assert_eq!(run(&project, &["verify"]), (BTreeSet::new(), first.len()));
+    assert_eq!(reports(&project), BTreeSet::new());
+    let source = project.join("modern/src/test/java/modern/GuestbookTest.java");
+    change(&source);
+    let (changed, skipped) = run(&project, &["verify"]);
+    assert_eq!(changed, BTreeSet::from(["modern.GuestbookTest".to_owned()]));
+    assert_eq!(skipped, first.len() - 1);
+    let written: Vec<String> = reports(&project).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(written, ["TEST-modern.GuestbookTest.xml"]);
+}
+
+#[test]
+fn what_is_left_out_can_be_audited_and_nothing_need_be_kept() {
+    let project = copy_of("bookshop", "bookshop-audited");
+    let run = |arguments: &[&str]| {
+        let output = untether(&project, &[&["run"], arguments, &["--", "mvn", "-q", "-B", "test"]].concat());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, _, said) = run(&["--no-collect"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains("is not known yet"), "nothing is kept, so nothing is missed: {said}");
+    let (code, _, said) = run(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("8 of 8 test classes selected"), "nothing was kept: {said}");
+    assert!(said.contains("untether detect -- COMMAND"), "a detection is suggested once: {said}");
+    let (code, _, said) = run(&["-v"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("0 of 8 test classes selected") && !said.contains("untether detect --"), "{said}");
+    change(&project.join("src/main/java/bookshop/ExchangeRates.java"));
+    let (code, _, said) = run(&["-v", "--audit"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("bookshop.ExchangeRates") && said.contains("all that was left out passes"), "{said}");
 }
 
 #[test]

@@ -250,6 +250,31 @@ fn records_of_runs_that_did_not_watch_files_say_nothing_of_runs_that_do() {
 }
 
 #[test]
+fn an_audit_reports_what_was_wrongly_left_out() {
+    let reads = "class ATest { @org.junit.jupiter.api.Test void reads() throws Exception {
+                     String text = java.nio.file.Files.readString(java.nio.file.Path.of(\"read.txt\"));
+                     org.junit.jupiter.api.Assertions.assertEquals(\"right\", text);
+                 } }";
+    let project = SmallProject::new("selection-cases", "audited");
+    project.compile("classes", &[], &[("ATest.java", reads)]);
+    let run = |content: &str, arguments: &[&str]| {
+        fs::write(project.folder.join("read.txt"), content).unwrap();
+        // Files are not watched, so that there is something to miss.
+        let words = [&["run", "--no-external", "--format", "json"], arguments, &["--"]].concat();
+        let mut run = support::command(&project.folder, &words);
+        run.args(project.build(&["classes"], &[]));
+        project.told_by(project.with_notes(run))
+    };
+    assert_eq!(run("right", &[]).ran, set(&["ATest"]));
+    let audited = run("right", &["--audit"]);
+    assert_eq!((audited.code, audited.skipped), (Some(0), set(&["ATest"])), "{}", audited.said);
+    assert_eq!(audited.document["contradictions"], serde_json::json!([]));
+    let audited = run("wrong", &["--audit"]);
+    assert_eq!(audited.code, Some(1), "{}", audited.said);
+    assert_eq!(audited.document["contradictions"], serde_json::json!(["ATest#reads"]), "{}", audited.document);
+}
+
+#[test]
 fn what_was_compiled_again_or_touched_is_the_same() {
     let project = recorded("same");
     let roots = ["classes", "library"];

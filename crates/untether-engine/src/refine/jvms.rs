@@ -19,6 +19,9 @@ const MOST_TRIED: usize = 200_000;
 /// The same for the time that they took.
 const LONGEST_TRIED: Duration = Duration::from_secs(20 * 60);
 
+/// The longest that orders of the whole suite are run for, of suites that are too large for all pairs.
+const LONGEST_ORDERED: Duration = Duration::from_secs(2 * 60);
+
 /// How long the trials that are asked for at once should take, the fewest of them for each JVM, and the most in all.
 const AT_ONCE: Duration = Duration::from_secs(30);
 const FEWEST_AT_ONCE: usize = 60;
@@ -36,6 +39,8 @@ pub(super) struct Jvms<'j> {
     /// Executions of trials, and how long they took.
     tried: usize,
     tried_for: Duration,
+    /// When the first order of the whole suite was asked for.
+    ordering_since: Option<Instant>,
     spent: Spent,
 }
 
@@ -69,6 +74,7 @@ impl<'j> Jvms<'j> {
             emit,
             tried: 0,
             tried_for: Duration::ZERO,
+            ordering_since: None,
             spent: Spent::default(),
         }
     }
@@ -175,8 +181,9 @@ impl Oracle for Jvms<'_> {
         self.has_budget || self.tried < MOST_TRIED && self.tried_for < LONGEST_TRIED
     }
 
-    fn is_limited(&self) -> bool {
-        self.has_budget
+    fn has_room_for_orders(&mut self) -> bool {
+        let started = *self.ordering_since.get_or_insert_with(Instant::now);
+        self.has_budget || started.elapsed() < LONGEST_ORDERED
     }
 
     fn trials_at_once(&self) -> usize {

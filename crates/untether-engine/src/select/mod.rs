@@ -4,6 +4,9 @@
 pub(crate) mod between;
 mod decide;
 mod environment;
+#[cfg(test)]
+mod model;
+mod order;
 mod outside;
 mod record;
 
@@ -144,6 +147,8 @@ struct Selecting<'s> {
     /// By class path.
     code: HashMap<Vec<String>, Code<'s>>,
     between: BTreeMap<String, Between>,
+    /// By module: its test classes in the order in which they last ran.
+    orders: BTreeMap<String, Vec<String>>,
     /// By process: whom it asked about.
     asked: HashMap<u32, BTreeSet<String>>,
     /// By module, process and test class: tests that were left out while the class was not.
@@ -159,6 +164,7 @@ struct Selecting<'s> {
 impl<'s> Selecting<'s> {
     fn new(folder: &Path, store: Option<Store>, cache: &'s RefCell<CodeCache>, config: &Config) -> Self {
         let between = store.as_ref().map(between::of).unwrap_or_default();
+        let known = store.as_ref().and_then(|store| store.last_launches().ok()).unwrap_or_default();
         Selecting {
             folder: folder.to_path_buf(),
             store,
@@ -169,6 +175,7 @@ impl<'s> Selecting<'s> {
             watching: unusual(config),
             code: HashMap::new(),
             between,
+            orders: known.into_iter().map(|last| (last.module, last.classes)).collect(),
             asked: HashMap::new(),
             left_out: HashMap::new(),
             filters: HashMap::new(),
@@ -342,9 +349,10 @@ impl<'s> Selecting<'s> {
             });
             let has_ended = |class: &String| found.iter().any(|record| record.class == *class);
             let ended = found.iter().map(|record| &record.class).filter(|name| !name.contains('#'));
-            last.classes.extend(asked.iter().chain(ended).cloned());
-            last.classes.sort();
-            last.classes.dedup();
+            let all: BTreeSet<String> = last.classes.iter().chain(&asked).chain(ended).cloned().collect();
+            let known = self.orders.entry(last.module.clone()).or_default();
+            *known = order::ordered(known, &order::ran(trace), all);
+            last.classes.clone_from(known);
             if like.is_some() && trace.is_complete {
                 // What has no tests when it is run is none.
                 let of_module = self.selection.selected.iter().filter(|selected| selected.module == last.module);
@@ -618,8 +626,10 @@ fn audit(
     let mut outcomes = Vec::new();
     for (number, last) in launches.iter().enumerate() {
         let of_module = |skipped: &&Skipped| skipped.module == last.module;
-        let tests: Vec<String> =
+        let mut tests: Vec<String> =
             selecting.selection.skipped.iter().filter(of_module).map(|skipped| skipped.test.clone()).collect();
+        // Build tools ask about them in another order than that in which they run.
+        tests.sort_by_key(|test| last.classes.iter().position(|class| class == outermost(class_of(test))));
         if tests.is_empty() || stop_signal().is_some() {
             continue;
         }
