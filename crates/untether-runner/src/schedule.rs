@@ -205,16 +205,39 @@ impl Executor {
         let mut jvm = LiveJvm::new(child, files)?;
         match self.follow(tests, &mut jvm, self.limits.per_test) {
             // It ran nothing: once more, to hear why.
-            Err(RunnerError::WorkerFailed { .. }) => {
-                let said = command
+            Err(failed @ RunnerError::WorkerFailed { .. }) => {
+                let mut child = command
                     .stderr(Stdio::piped())
-                    .output()
+                    .spawn()
                     .map_err(|source| RunnerError::CannotStart { program, source })?;
-                let message = String::from_utf8_lossy(&said.stderr).lines().take(5).collect::<Vec<_>>().join("; ");
-                Err(RunnerError::WorkerFailed { ending: ending(said.status), message })
+                let said = child
+                    .stderr
+                    .take()
+                    .map(|stream| thread::spawn(move || std::io::read_to_string(stream).unwrap_or_default()));
+                let status = self.ended(&mut child);
+                let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
+                let message = said.lines().take(5).collect::<Vec<_>>().join("; ");
+                match status {
+                    Some(status) => Err(RunnerError::WorkerFailed { ending: ending(status), message }),
+                    None => Err(failed),
+                }
             }
             part => part,
         }
+    }
+
+    /// How the process ended by itself, within the time that a test has; else it is ended.
+    fn ended(&self, child: &mut Child) -> Option<ExitStatus> {
+        let deadline = Instant::now() + self.limits.per_test;
+        while Instant::now() < deadline && !self.limits.are_over() {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Some(status);
+            }
+            thread::sleep(POLL);
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        None
     }
 
     fn files(&self) -> Result<Files, RunnerError> {
