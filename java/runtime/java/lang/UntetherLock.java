@@ -18,7 +18,7 @@ final class UntetherLock {
 
     private static int held;
     private static Thread owner;
-    private static final Thread[] suspended = new Thread[16];
+    private static Thread[] suspended = new Thread[16];
     private static int suspendedCount;
 
     private UntetherLock() {}
@@ -69,13 +69,21 @@ final class UntetherLock {
         }
         acquire();
         try {
-            for (int i = 0; i < suspended.length; i++) {
-                if (suspended[i] == null) {
-                    suspended[i] = thread;
-                    suspendedCount++;
-                    return true;
-                }
+            int place = 0;
+            while (place < suspended.length && suspended[place] != null) {
+                place++;
             }
+            if (place == suspended.length) {
+                // Many threads may end at once.
+                Thread[] larger = new Thread[place * 2];
+                System.arraycopy(suspended, 0, larger, 0, place);
+                suspended = larger;
+            }
+            suspended[place] = thread;
+            suspendedCount++;
+            return true;
+        } catch (OutOfMemoryError full) {
+            UntetherFaults.caught(full);
             return false;
         } finally {
             release();
