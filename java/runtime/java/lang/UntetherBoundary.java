@@ -253,7 +253,7 @@ final class UntetherBoundary {
                 instanceCreated(instances.get(instances.size() - 1));
                 break;
             case UntetherEvents.JUNIT4_RUNNER_WANTED:
-                runnerWanted(first == null ? null : ((Class<?>) first).getName());
+                runnerWanted((Class<?>) first);
                 break;
             case UntetherEvents.JUNIT4_RUNNER_MADE:
                 runnerMade();
@@ -350,10 +350,20 @@ final class UntetherBoundary {
     private static int runnersWanted;
 
     /** Who makes what will run the tests of a class acts for that class, which has not started yet. */
-    private static void runnerWanted(String name) {
-        if (++runnersWanted == 1) {
-            prepared(name);
+    private static void runnerWanted(Class<?> type) {
+        // Where classes of JUnit 3 are not told apart from their tests, nothing is theirs.
+        if (++runnersWanted == 1 && type != null && (needsClassRuns() || !isOfJUnit3(type))) {
+            prepared(type.getName());
         }
+    }
+
+    private static boolean isOfJUnit3(Class<?> type) {
+        for (Class<?> at = type; at != null; at = at.getSuperclass()) {
+            if (at.getName().equals("junit.framework.TestCase")) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static void runnerMade() {
@@ -572,7 +582,10 @@ final class UntetherBoundary {
         status = PASSED;
         message = null;
         trace = null;
-        int parent = classRun == null ? outside : classRun.actor;
+        // Some runners do not say that a class begins, for which something was done before.
+        int method = id.indexOf('#');
+        Integer prepared = classRun != null || method < 0 ? null : preparing.get(id.substring(0, method));
+        int parent = classRun != null ? classRun.actor : prepared != null ? prepared : outside;
         enter();
         try {
             openActor = UntetherActors.create(UntetherActors.TEST, parent, id, detail);
@@ -681,6 +694,11 @@ final class UntetherBoundary {
         ThreadLocal<Object> local = new ThreadLocal<>();
         local.set(classRun);
         local.remove();
+        if (!isLight) {
+            // Filled in when they are first asked for, with what everybody would fill in: they would be the first asker's doing.
+            java.util.Locale.getDefault(java.util.Locale.Category.FORMAT);
+            java.util.Locale.getDefault(java.util.Locale.Category.DISPLAY);
+        }
         Class<?>[] classes = isLight ? null : UntetherNative.initializedClasses();
         Thread[] threads = isLight ? null : UntetherNative.liveThreads();
         UntetherUses.look(true);
