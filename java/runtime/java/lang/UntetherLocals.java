@@ -32,16 +32,6 @@ final class UntetherLocals {
         return object instanceof ThreadLocal.ThreadLocalMap || object instanceof ThreadLocal.ThreadLocalMap.Entry[];
     }
 
-    /** The variable whose value stands in a slot of the table; null where it is not known. */
-    static UntetherObject variableAt(UntetherSlot slot) {
-        Object object = slot.owner.get();
-        if (!(object instanceof ThreadLocal.ThreadLocalMap.Entry[])) {
-            return null;
-        }
-        ThreadLocal.ThreadLocalMap.Entry entry = ((ThreadLocal.ThreadLocalMap.Entry[]) object)[(int) slot.place];
-        return entry == null ? null : UntetherFields.localOf(entry);
-    }
-
     /** Takes values away that the variables of these fields, or of all others, have been given since the window began. */
     static void revert(Thread thread, int window, String[] fields, boolean isListed) {
         revert(own(thread), window, fields, isListed);
@@ -76,7 +66,8 @@ final class UntetherLocals {
 
     /** Whether an entry that stood in a slot of the thread's table stands in none now. */
     static boolean isGone(Thread thread, Object entry) {
-        return entry instanceof ThreadLocal.ThreadLocalMap.Entry && ((ThreadLocal.ThreadLocalMap.Entry) entry).get() != null
+        // Whoever removes a value clears its entry first.
+        return entry instanceof ThreadLocal.ThreadLocalMap.Entry
                 && !isIn(own(thread), entry) && !isIn(inherited(thread), entry);
     }
 

@@ -117,6 +117,12 @@ final class UntetherUndo {
             return "";
         }
         if (command.equals("isolated")) {
+            if (preparing != null) {
+                // It never began, and no other one will.
+                String name = preparing;
+                preparing = null;
+                classEnded(name);
+            }
             return leftBehind == null ? exhaustion() : leftBehind;
         }
         return command.equals("told") ? told : inner(command, rest);
@@ -312,7 +318,7 @@ final class UntetherUndo {
             int end = count;
             takeBackLocals(start);
             for (int i = end - 1; i >= start; i--) {
-                if ((!hasThreads || !isOfOthers(slots[i].owner)) && !isMixed(slots[i].owner)) {
+                if ((!hasThreads || !isOfOthers(slots[i].owner)) && !isMixed(slots[i].owner) && !isCompleted(i)) {
                     restore(i);
                     slots[i].writer = writers[i];
                     slots[i].setCellWriters(cellWriters[i]);
@@ -341,6 +347,18 @@ final class UntetherUndo {
         }
     }
 
+    /** Whether a future was completed meanwhile: who waited for it has gone on, and nobody would do so again. */
+    private static boolean isCompleted(int entry) {
+        Object object = slots[entry].owner.isMirror ? null : slots[entry].owner.get();
+        if (!(object instanceof java.util.concurrent.CompletableFuture) || isAsBefore(object, entry)) {
+            return false;
+        }
+        if (obstacle == null) {
+            obstacle = "a future was completed: " + UntetherFields.fieldOf(slots[entry]);
+        }
+        return true;
+    }
+
     /** Where initializers have put thread-local values beside those of tests, the table stays, and the tests' values go. */
     private static void takeBackLocals(int start) {
         boolean isMixed = false;
@@ -348,7 +366,9 @@ final class UntetherUndo {
             UntetherObject owner = slots[i].owner;
             if (UntetherLocals.isOfTable(owner) && isMixed(owner)) {
                 isMixed = true;
-                if (obstacle == null && UntetherLocals.isGone(worker, values[i])) {
+                if (obstacle == null && rootOf(owner).get() != worker) {
+                    obstacle = "class initializers and tests have set thread-local values of another thread";
+                } else if (obstacle == null && UntetherLocals.isGone(worker, values[i])) {
                     obstacle = "a thread-local value was removed beside those of class initializers";
                 }
             }
@@ -541,6 +561,14 @@ final class UntetherUndo {
         return location != null && location.getPath().endsWith("/");
     }
 
+    private static UntetherObject rootOf(UntetherObject owner) {
+        UntetherObject root = owner;
+        while (root.parent != null) {
+            root = root.parent;
+        }
+        return root;
+    }
+
     /** The object that a static field, or another root, refers to and through which this one was found. */
     private static UntetherObject topOf(UntetherObject owner) {
         UntetherObject top = owner;
@@ -599,9 +627,8 @@ final class UntetherUndo {
 
     /** An initializer reads the slot. Call with the lock held. */
     static void readByInitializer(UntetherSlot slot, int initializer) {
-        // The table of thread-local values is everybody's: whoever looks for one passes by others.
-        UntetherObject variable = UntetherLocals.isOfTable(slot.owner) ? UntetherLocals.variableAt(slot) : slot.owner;
-        boolean isMeant = variable == slot.owner || variable != null && isOfProject(variable) && isOfProject(slot.owner, initializer);
+        // The table of thread-local values is everybody's: initializers of libraries look for what is their own.
+        boolean isMeant = !UntetherLocals.isOfTable(slot.owner) || isOfProject(slot.owner, initializer);
         if (slot.window != 0 && slot.window >= windows[0] && obstacle == null && !isCold && isMeant) {
             String field = UntetherFields.fieldOf(slot);
             boolean isOwn = UntetherNative.isRegistry(field) || UntetherNative.isLookup(field);
@@ -700,7 +727,7 @@ final class UntetherUndo {
     }
 
     private static boolean isOfCommonPool(Thread thread) {
-        return thread.getClass().getName().equals("java.util.concurrent.ForkJoinWorkerThread")
+        return thread.getClass().getName().startsWith("java.util.concurrent.ForkJoinWorkerThread")
                 && thread.getName().startsWith("ForkJoinPool.commonPool");
     }
 
