@@ -7,6 +7,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use untether_classfile::{ClassFile, Content};
@@ -30,6 +31,8 @@ pub struct Code<'c> {
     cache: &'c RefCell<CodeCache>,
     /// By name: the number of the root, and what was found there.
     known: HashMap<String, Option<(usize, ClassFacts)>>,
+    /// Names in classes that were taken apart.
+    named: HashMap<String, Rc<[String]>>,
     now: i64,
     release: u32,
     /// What is read besides classes.
@@ -92,7 +95,7 @@ impl<'c> Code<'c> {
                 roots.push(Root::Jar { path: entry.clone(), archive: None });
             }
         }
-        Code { roots, cache, known: HashMap::new(), now, release, outside: Outside::default() }
+        Code { roots, cache, known: HashMap::new(), named: HashMap::new(), now, release, outside: Outside::default() }
     }
 
     /// What the class path has of test frameworks: every jar of one, by its hash.
@@ -125,7 +128,16 @@ impl<'c> Code<'c> {
     }
 
     /// The names of classes that the class names, where it lies in a folder.
-    pub fn named_by(&mut self, name: &str) -> Vec<String> {
+    pub fn named_by(&mut self, name: &str) -> Rc<[String]> {
+        if let Some(known) = self.named.get(name) {
+            return Rc::clone(known);
+        }
+        let named: Rc<[String]> = self.names_in(name).into();
+        self.named.insert(name.to_owned(), Rc::clone(&named));
+        named
+    }
+
+    fn names_in(&mut self, name: &str) -> Vec<String> {
         let Some(&(root, _)) = self.look_up(name) else { return Vec::new() };
         let Root::Folder { path, .. } = &self.roots[root] else { return Vec::new() };
         let bytes = fs::read(path.join(format!("{}.class", name.replace('.', "/")))).unwrap_or_default();

@@ -44,6 +44,11 @@ impl Store {
         Ok(StoredRun { detections: self.detections(number)?, summary })
     }
 
+    /// When the last run was started that looked for dependencies.
+    pub fn last_run_started_ms(&self) -> Result<Option<i64>, StoreError> {
+        self.connection.query_row("SELECT MAX(started_ms) FROM run", [], |row| row.get(0)).map_err(|e| self.failed(e))
+    }
+
     pub(crate) fn parse<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
         serde_json::from_str(text)
             .map_err(|error| StoreError::Corrupt { path: self.path.clone(), message: error.to_string() })

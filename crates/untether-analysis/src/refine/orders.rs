@@ -22,12 +22,14 @@ impl Session<'_, '_> {
         let is_target: Vec<bool> =
             classes.iter().map(|tests| tests.iter().any(|test| targets.contains(test))).collect();
         let mut met: HashSet<(usize, usize)> = HashSet::new();
-        for some in orders(&is_target).chunks(AT_ONCE) {
-            let schedules: Vec<Vec<Test>> =
-                some.iter().map(|order| order.iter().flat_map(|&class| &classes[class]).copied().collect()).collect();
-            if !self.oracle.has_room_for_orders() {
+        let mut rest = orders(&is_target);
+        loop {
+            let some: Vec<Vec<usize>> = rest.by_ref().take(AT_ONCE).collect();
+            if some.is_empty() || !self.oracle.has_room_for_orders() {
                 break;
             }
+            let schedules: Vec<Vec<Test>> =
+                some.iter().map(|order| order.iter().flat_map(|&class| &classes[class]).copied().collect()).collect();
             self.search_by(&mut Once(schedules))?;
             let neighbours = some.iter().flat_map(|order| order.windows(2));
             met.extend(neighbours.filter(|two| is_target[two[1]]).map(|two| (two[0], two[1])));
@@ -53,25 +55,25 @@ impl Session<'_, '_> {
 }
 
 /// Orders in which each wanted class stands directly behind each other one: of all where many are wanted, else of two.
-fn orders(is_wanted: &[bool]) -> Vec<Vec<usize>> {
+fn orders(is_wanted: &[bool]) -> Box<dyn Iterator<Item = Vec<usize>>> {
     let count = is_wanted.len();
     let wanted: Vec<usize> = (0..count).filter(|&class| is_wanted[class]).collect();
     if 2 * wanted.len() >= count {
-        return square(count);
+        return Box::new(square(count));
     }
-    let others = |class: usize| (0..count).filter(move |&other| other != class);
-    wanted.into_iter().flat_map(|class| others(class).map(move |other| vec![other, class])).collect()
+    let others = move |class: usize| (0..count).filter(move |&other| other != class);
+    Box::new(wanted.into_iter().flat_map(move |class| others(class).map(move |other| vec![other, class])))
 }
 
 /// Rows in which each ordered pair of different numbers stands side by side at least once (Williams): for an even count, the
 /// sums of the first row, 0, n-1, 1, n-2 and so on, with each number. For an odd one, those of one more, which is left out.
-fn square(count: usize) -> Vec<Vec<usize>> {
+fn square(count: usize) -> impl Iterator<Item = Vec<usize>> {
     let even = count + count % 2;
     let first = move |place: usize| if place.is_multiple_of(2) { place / 2 } else { even - 1 - place / 2 };
     let row = move |shift: usize| {
         (0..even).map(move |place| (first(place) + shift) % even).filter(move |&number| number < count)
     };
-    (0..even).map(|shift| row(shift).collect()).collect()
+    (0..even).map(move |shift| row(shift).collect())
 }
 
 #[cfg(test)]
@@ -85,7 +87,7 @@ mod tests {
     #[test]
     fn in_the_rows_of_a_square_each_stands_behind_each_other_one() {
         for count in 1..40 {
-            let rows = square(count);
+            let rows: Vec<Vec<usize>> = square(count).collect();
             for row in &rows {
                 let all: BTreeSet<usize> = row.iter().copied().collect();
                 assert_eq!((row.len(), all.len()), (count, count), "{row:?}");
@@ -100,7 +102,7 @@ mod tests {
         let mut is_wanted = [false; 9];
         is_wanted[2] = true;
         is_wanted[7] = true;
-        let rows = orders(&is_wanted);
+        let rows: Vec<Vec<usize>> = orders(&is_wanted).collect();
         assert!(rows.iter().all(|row| row.len() == 2));
         let expected: HashSet<(usize, usize)> =
             [2, 7].into_iter().flat_map(|class| (0..9).filter(move |&o| o != class).map(move |o| (o, class))).collect();

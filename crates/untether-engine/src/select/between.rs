@@ -30,12 +30,25 @@ impl Between {
     /// Where a refinement has shown what tests need, that counts, and not what they read.
     fn refine(&mut self, refinement: &RefinementRecord) {
         let class = |test: &str| outermost(class_of(test)).to_owned();
-        let tests = refinement.fingerprints.keys();
+        // Of those that it could not judge it says nothing.
+        let unjudged: BTreeSet<&String> = [
+            &refinement.nondeterministic,
+            &refinement.unconfirmed,
+            &refinement.timed_out,
+            &refinement.differing,
+            &refinement.failing,
+        ]
+        .into_iter()
+        .flatten()
+        .chain(refinement.unrunnable.values().flatten())
+        .collect();
+        let unjudged_classes: BTreeSet<String> = unjudged.iter().map(|test| class(test)).collect();
+        let tests = refinement.fingerprints.keys().filter(|test| !unjudged.contains(test));
         let classes: BTreeSet<String> = tests.clone().map(|test| class(test)).collect();
         let methods: BTreeSet<&str> = tests.map(|test| method_of(test)).collect();
         self.needs.retain(|name, _| match name.contains('#') {
             true => !methods.contains(name.as_str()),
-            false => !classes.contains(name),
+            false => !classes.contains(name) || unjudged_classes.contains(name),
         });
         for finding in refinement.findings.iter().filter(|finding| finding.role == Role::Brittle) {
             let test = &finding.test;
@@ -50,9 +63,11 @@ impl Between {
     }
 }
 
-/// The last refinement, if it looked at all that there is.
+/// The last refinement, if it looked at all that there is, and nothing was detected since.
 fn last_complete(store: &Store) -> Option<RefinementRecord> {
-    store.refinements().ok()?.into_iter().next().filter(|refinement| refinement.is_complete)
+    let detected_ms = store.last_run_started_ms().ok()??;
+    let last = store.refinements().ok()?.into_iter().next();
+    last.filter(|refinement| refinement.is_complete && refinement.started_ms >= detected_ms)
 }
 
 /// By module, as far as a store knows.

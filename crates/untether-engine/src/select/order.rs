@@ -1,40 +1,42 @@
 //! The order in which a module's test classes run: builds that run only some of them tell of those only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use untether_model::{Trace, class_run_of};
 
 /// The test classes of a JVM, as they ran.
 pub(super) fn ran(trace: &Trace) -> Vec<String> {
-    let mut ran: Vec<String> = Vec::new();
-    for actor in trace.tests() {
-        let class = class_run_of(trace, actor);
-        if !ran.iter().any(|known| known == class) {
-            ran.push(class.to_owned());
-        }
-    }
-    ran
+    let mut seen = HashSet::new();
+    let classes = trace.tests().map(|actor| class_run_of(trace, actor));
+    classes.filter(|class| seen.insert(*class)).map(str::to_owned).collect()
 }
 
 /// All of these in the order in which they run, as far as that is known: as they ran now where all of them did, else as they
 /// ran before, each new one behind the one that it ran behind.
 pub(super) fn ordered(before: &[String], ran: &[String], all: BTreeSet<String>) -> Vec<String> {
-    let mut order: Vec<String> = before.iter().filter(|class| all.contains(*class)).cloned().collect();
-    if order.iter().all(|class| ran.contains(class)) {
-        order.clear();
+    let now: HashSet<&String> = ran.iter().collect();
+    let mut known: Vec<&String> = before.iter().filter(|class| all.contains(*class)).collect();
+    if known.iter().all(|class| now.contains(class)) {
+        known.clear();
     }
-    let mut place = 0;
+    let is_known: HashSet<&String> = known.iter().copied().collect();
+    // New ones by the one that they ran behind; the first behind none.
+    let mut behind: HashMap<Option<&String>, Vec<&String>> = HashMap::new();
+    let mut last = None;
     for class in ran.iter().filter(|class| all.contains(*class)) {
-        match order.iter().position(|known| known == class) {
-            Some(known) => place = known + 1,
-            None => {
-                order.insert(place, class.clone());
-                place += 1;
-            }
+        if is_known.contains(class) {
+            last = Some(class);
+        } else {
+            behind.entry(last).or_default().push(class);
         }
     }
-    let rest: Vec<String> = all.into_iter().filter(|class| !order.contains(class)).collect();
-    order.extend(rest);
+    let mut order: Vec<String> = Vec::with_capacity(all.len());
+    for place in std::iter::once(None).chain(known.into_iter().map(Some)) {
+        order.extend(place.cloned());
+        order.extend(behind.remove(&place).into_iter().flatten().cloned());
+    }
+    let stands: HashSet<String> = order.iter().cloned().collect();
+    order.extend(all.into_iter().filter(|class| !stands.contains(class)));
     order
 }
 

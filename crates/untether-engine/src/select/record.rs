@@ -348,7 +348,7 @@ impl<'r> Recorder<'r, '_> {
         let named: BTreeSet<String> = if others.is_empty() {
             BTreeSet::new()
         } else {
-            of_tests.iter().flat_map(|&node| self.code.named_by(&graph.nodes[node].name)).collect()
+            of_tests.iter().flat_map(|&node| self.code.named_by(&graph.nodes[node].name).to_vec()).collect()
         };
         let others = others.into_iter().filter(|&node| !named.contains(&graph.nodes[node].name));
         let others: Vec<usize> = others.collect();
@@ -500,8 +500,9 @@ impl<'t> Graph<'t> {
         }
         // The JVM looks only once for what a class names, whoever runs it afterwards.
         if !self.absent.is_empty() && self.nodes[node].is_on_class_path {
-            let named = code.named_by(&name).into_iter().filter(|named| self.absent.contains(named.as_str()));
-            self.nodes[node].absent.extend(named);
+            let named = code.named_by(&name);
+            let absent = named.iter().filter(|named| self.absent.contains(named.as_str()));
+            self.nodes[node].absent.extend(absent.cloned());
         }
     }
 }
