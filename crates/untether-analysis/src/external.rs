@@ -54,8 +54,8 @@ struct Last {
     labels: Labels,
     /// Only its mode or times were set: who reads what it holds reads nothing of that.
     is_outward: bool,
-    /// That its times were, of which nothing is left when somebody else sets them.
-    sets_times: bool,
+    /// Only its times were, of which nothing is left when somebody else sets them.
+    only_times: bool,
 }
 
 /// A change whose end is not known yet.
@@ -70,6 +70,7 @@ struct Pending {
     /// They were set as well.
     has_outward: bool,
     sets_times: bool,
+    only_times: bool,
     stack: Option<u32>,
     labels: Labels,
 }
@@ -299,8 +300,8 @@ impl<'t, 'a> Analysis<'t, 'a> {
         match &known.pending {
             Some(pending) if pending.actor == reader && pending.is_whole => return,
             Some(pending) if pending.actor != reader => {
-                let Pending { actor, stack, labels, is_outward, sets_times, .. } = *pending;
-                sources.push(Last { actor, stack, labels, is_outward, sets_times });
+                let Pending { actor, stack, labels, is_outward, only_times, .. } = *pending;
+                sources.push(Last { actor, stack, labels, is_outward, only_times });
             }
             _ => {}
         }
@@ -375,6 +376,7 @@ impl<'t, 'a> Analysis<'t, 'a> {
                 pending.is_outward &= is_outward;
                 pending.has_outward |= is_outward;
                 pending.sets_times |= sets_times;
+                pending.only_times &= sets_times || !is_outward;
                 // The last one is what is left.
                 pending.stack = done.stack.or(pending.stack);
             }
@@ -387,6 +389,7 @@ impl<'t, 'a> Analysis<'t, 'a> {
                     is_outward,
                     has_outward: is_outward,
                     sets_times,
+                    only_times: sets_times || !is_outward,
                     stack: done.stack,
                     labels,
                 };
@@ -438,13 +441,13 @@ impl<'t, 'a> Analysis<'t, 'a> {
         let slot = self.slot(folder, Aspect::Entries);
         if self.tell_write(slot, pending.actor, pending.stack, labels).is_some() {
             let last =
-                Last { actor: pending.actor, stack: pending.stack, labels, is_outward: false, sets_times: false };
+                Last { actor: pending.actor, stack: pending.stack, labels, is_outward: false, only_times: false };
             self.slots[slot as usize].entries.insert(entry, last);
         }
     }
 
     fn write(&mut self, slot: u32, pending: &Pending) {
-        let Pending { actor, before, stack, labels, mut is_outward, sets_times, .. } = *pending;
+        let Pending { actor, before, stack, labels, mut is_outward, sets_times, only_times, .. } = *pending;
         let class_run = self.actors.class_run(actor);
         let Some(access) = self.tell_write(slot, actor, stack, labels) else { return };
         let known = &mut self.slots[slot as usize];
@@ -464,12 +467,12 @@ impl<'t, 'a> Analysis<'t, 'a> {
             known.last.clear();
         }
         if sets_times || !is_outward {
-            known.last.retain(|last| !last.is_outward || !last.sets_times);
+            known.last.retain(|last| !last.is_outward || !last.only_times);
         }
         // Who only sets its times now may have written it before.
         is_outward &= !known.last.iter().any(|last| last.actor == actor && !last.is_outward);
         known.last.retain(|last| last.actor != actor);
-        known.last.push(Last { actor, stack, labels, is_outward, sets_times });
+        known.last.push(Last { actor, stack, labels, is_outward, only_times });
     }
 
     fn tell_write(&mut self, slot: u32, actor: u32, stack: Option<u32>, labels: Labels) -> Option<usize> {
@@ -519,7 +522,7 @@ impl<'t, 'a> Analysis<'t, 'a> {
     fn take(&mut self, slot: u32, done: &Done<'t>) {
         if let Some(actor) = done.by {
             self.tell_write(slot, actor, done.stack, done.labels);
-            let last = Last { actor, stack: done.stack, labels: done.labels, is_outward: false, sets_times: false };
+            let last = Last { actor, stack: done.stack, labels: done.labels, is_outward: false, only_times: false };
             self.slots[slot as usize].last = vec![last];
         }
     }

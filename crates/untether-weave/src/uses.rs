@@ -76,6 +76,12 @@ const GATES: &[GatedMethod] = &[
     gated(LOADER, b"loadClassOrNull", b"(Ljava/lang/String;Z)Ljava/lang/Class;", Gate::Sought),
     gated(LOADER, b"findResource", b"(Ljava/lang/String;)Ljava/net/URL;", Gate::Resource),
     gated(LOADER, b"findResource", b"(Ljava/lang/String;Ljava/lang/String;)Ljava/net/URL;", Gate::Resource),
+    gated(
+        LOADER,
+        b"findResourceAsStream",
+        b"(Ljava/lang/String;Ljava/lang/String;)Ljava/io/InputStream;",
+        Gate::Resource,
+    ),
     gated(LOADER, b"findResources", b"(Ljava/lang/String;)Ljava/util/Enumeration;", Gate::Resource),
     gated(STREAM_CLASS, b"lookup", b"(Ljava/lang/Class;Z)Ljava/io/ObjectStreamClass;", Gate::Asked),
     gated(LINE, b"getLineNumber", b"()I", Gate::Lines),

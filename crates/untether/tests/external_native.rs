@@ -160,6 +160,36 @@ fn a_program_that_cannot_be_watched_is_told_and_runs_as_it_would() {
     assert!(doctor.contains("what './alone' does with files is not seen"), "{doctor}");
 }
 
+/// A test that runs a program, which was compiled so: what the doctor says.
+fn doctor_on(name: &str, source: &str, mode: u32) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let tests = [test("ARunsTest", "new ProcessBuilder(\"./program\").start().waitFor();")];
+    let (folder, class_path) = watched(name, &tests);
+    fs::write(folder.join("program.c"), source).unwrap();
+    let compiled = Command::new("cc").args(["-o", "program", "program.c"]).current_dir(&folder).output().unwrap();
+    assert!(compiled.status.success(), "{}", text(&compiled.stderr));
+    fs::set_permissions(folder.join("program"), fs::Permissions::from_mode(mode)).unwrap();
+    detect(&folder, &class_path);
+    text(&untether(&folder, &["doctor"]).stdout)
+}
+
+#[test]
+fn programs_that_call_the_system_by_themselves_or_with_other_rights_are_told() {
+    // As Go's linker marks its programs.
+    let note = "struct note { int name, content, kind; char owner[4]; char id[4]; };
+                __attribute__((section(\".note.go.buildid\"), aligned(4), used))
+                static const struct note made_by = { 4, 4, 4, \"Go\\0\", \"id\" };
+                int main(void) { return 0; }";
+    let doctor = doctor_on("go", note, 0o755);
+    assert!(doctor.contains("what './program' does with files is not seen: it calls the system"), "{doctor}");
+    let plain = "int main(void) { return 0; }";
+    let doctor = doctor_on("set-uid", plain, 0o4755);
+    assert!(doctor.contains("not seen: it runs with the rights of somebody else"), "{doctor}");
+    let doctor = doctor_on("plain", plain, 0o755);
+    assert!(doctor.contains("everything was watched"), "{doctor}");
+}
+
 #[test]
 fn on_a_disk_that_is_full_tests_come_to_the_same_and_it_is_said_what_is_missing() {
     let body = r#"for (int number = 0; number < 2000; number++)

@@ -250,6 +250,28 @@ fn records_of_runs_that_did_not_watch_files_say_nothing_of_runs_that_do() {
 }
 
 #[test]
+fn the_jdks_classes_stay_shared_while_uses_are_recorded() {
+    let project = recorded("shared-classes");
+    // A JVM that cannot share them does not start with this option.
+    let told = project.run(&["classes", "library"], &["-Xshare:on"]);
+    assert_eq!(told.code, Some(0), "{}", told.said);
+    assert!(!told.ran.is_empty(), "{told:?}");
+    project.must_run(&["classes", "library"], &["-Xshare:on"], &[]);
+}
+
+#[test]
+fn whoever_gets_no_answer_runs_everything() {
+    let project = recorded("no-answer");
+    project.must_run(&["classes", "library"], &[], &[]);
+    let mut run = support::command(&project.folder, &["run", "--format", "json", "--"]);
+    run.args(["sh", "-c", "find .untether -type s -delete; exec \"$@\"", "sh"])
+        .args(project.build(&["classes", "library"], &[]));
+    let told = project.told_by(project.with_notes(run));
+    assert_eq!(told.code, Some(0), "{}", told.said);
+    assert!(!told.ran.is_empty() && told.skipped.is_empty(), "{told:?}");
+}
+
+#[test]
 fn an_audit_reports_what_was_wrongly_left_out() {
     let reads = "class ATest { @org.junit.jupiter.api.Test void reads() throws Exception {
                      String text = java.nio.file.Files.readString(java.nio.file.Path.of(\"read.txt\"));

@@ -143,7 +143,6 @@ bodies! {
     resolve_checked(path: Path0, buffer: *mut c_char, size: usize) -> *mut c_char, or std::ptr::null_mut(),
         by resolving_checked: __realpath_chk;
     resolve_anew(path: Path0) -> *mut c_char, or std::ptr::null_mut(), by resolving_anew: canonicalize_file_name;
-    ask_variable(name: Path0) -> *mut c_char, or std::ptr::null_mut(), by asking_variable: getenv secure_getenv;
     rename_file(from: Path0, to: Path0) -> c_int, or -1, by renaming: rename;
     rename_at(folder: c_int, from: Path0, target: c_int, to: Path0) -> c_int, or -1, by renaming_at: renameat;
     rename_at_2(folder: c_int, from: Path0, target: c_int, to: Path0, flags: c_uint) -> c_int, or -1, by renaming_at_2:
@@ -215,8 +214,6 @@ exported! {
     realpath, "rdx" => resolve;
     __realpath_chk, "rcx" => resolve_checked;
     canonicalize_file_name, "rsi" => resolve_anew;
-    getenv, "rsi" => ask_variable;
-    secure_getenv, "rsi" => ask_variable;
     rename, "rdx" => rename_file;
     renameat, "r8" => rename_at;
     renameat2, "r9" => rename_at_2;
@@ -624,7 +621,7 @@ unsafe fn resolve_and_tell(r: &Recorder, call: impl FnOnce() -> *mut c_char, pat
     let result = call();
     let is_found = !result.is_null() || is_there();
     // SAFETY: given by the caller.
-    unsafe { tell_seen(r, Deed::Looked, (libc::AT_FDCWD, path), true, is_found) };
+    unsafe { tell_seen(r, Deed::Asked, (libc::AT_FDCWD, path), true, is_found) };
     result
 }
 
@@ -652,15 +649,6 @@ unsafe fn resolving_checked(
 unsafe fn resolving_anew(r: &Recorder, call: impl FnOnce() -> *mut c_char, path: Path0) -> *mut c_char {
     // SAFETY: given by the caller.
     unsafe { resolve_and_tell(r, call, path) }
-}
-
-unsafe fn asking_variable(r: &Recorder, call: impl FnOnce() -> *mut c_char, name: Path0) -> *mut c_char {
-    let result = call();
-    if !name.is_null() {
-        // SAFETY: the program passed a NUL-terminated string.
-        quietly(|| r.asked_variable(unsafe { CStr::from_ptr(name) }));
-    }
-    result
 }
 
 // ---- changing
@@ -1016,21 +1004,21 @@ unsafe fn set(r: &Recorder, (folder, path): (c_int, Path0), follows: bool, call:
     quietly(|| {
         r.keep(&path, follows);
     });
-    let was = quietly(|| paths::attributes(&path, follows));
+    let was = quietly(|| Some((paths::attributes(&path, follows)?, paths::condition(&path, follows))));
     let result = call();
     let is_found = result == 0 || is_there();
     quietly(|| {
         if result != 0 {
             return r.seen(Deed::Looked, &path, follows, is_found);
         }
-        let (Some(was), Some(is)) = (was, paths::attributes(&path, follows)) else { return };
-        // Its content is what it was before.
-        if was != is
-            && let Some(before) = r.before(Deed::Changed, &path, follows)
-        {
-            // Who sets the times leaves nothing of those that others had set.
-            let is_whole = was[3..] != is[3..];
-            r.tell(Done { deed: Deed::Changed, path: &path, follows, before, is_whole });
+        let (Some((was, before)), Some(is)) = (was, paths::attributes(&path, follows)) else { return };
+        let (of_mode, of_times) = (was[..3] != is[..3], was[3..] != is[3..]);
+        if of_mode {
+            r.changed(b"mode", Done { deed: Deed::Changed, path: &path, follows, before, is_whole: false });
+        }
+        if of_times {
+            // Nothing is left of the times that others had set.
+            r.changed(b"times", Done { deed: Deed::Changed, path: &path, follows, before, is_whole: true });
         }
     });
     result

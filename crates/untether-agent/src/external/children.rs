@@ -166,6 +166,9 @@ fn kind(path: &Path, depth: usize) -> Program {
         }
         return kind(Path::new(OsStr::from_bytes(interpreter)), depth + 1);
     }
+    if is_made_by_go(&file, &head) {
+        return Program::Not("it calls the system past the C library");
+    }
     match interpreter(&file, &head) {
         Some(loader) if loader.ends_with(LOADER) && LIBRARIES.iter().any(|place| loader.starts_with(place)) => {
             Program::Watchable
@@ -180,26 +183,58 @@ fn kind(path: &Path, depth: usize) -> Program {
 /// The loader that a program of 64 bits names.
 fn interpreter(file: &File, head: &[u8]) -> Option<Vec<u8>> {
     const INTERPRETER: u32 = 3;
+    let mut name = segments(file, head, INTERPRETER).into_iter().next()?;
+    name.retain(|&byte| byte != 0);
+    Some(name)
+}
+
+/// Whether a note says that it was made by Go, whose programs use little of the C library.
+fn is_made_by_go(file: &File, head: &[u8]) -> bool {
+    const NOTES: u32 = 4;
+    segments(file, head, NOTES).iter().any(|notes| is_noted(notes, b"Go\0"))
+}
+
+/// Whether one of the notes is of this owner.
+fn is_noted(mut notes: &[u8], owner: &[u8]) -> bool {
+    /// The length of its owner's name, that of its content, and its kind.
+    const HEADER: usize = 12;
+    while let Some((header, rest)) = notes.split_at_checked(HEADER) {
+        let length =
+            |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
+        let (name, content) = (length(0), length(4));
+        if rest.get(..name).is_some_and(|name| name.starts_with(owner)) {
+            return true;
+        }
+        let Some(following) = rest.get(name.next_multiple_of(4).saturating_add(content.next_multiple_of(4))..) else {
+            return false;
+        };
+        notes = following;
+    }
+    false
+}
+
+/// The beginnings of a program's segments of one kind.
+fn segments(file: &File, head: &[u8], kind: u32) -> Vec<Vec<u8>> {
+    const MOST: u64 = 4096;
     let number = |bytes: &[u8], at: usize, size: usize| -> Option<u64> {
         let part = bytes.get(at..at + size)?;
         Some(part.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     };
-    if !head.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let (start, size, count) = (number(head, 32, 8)?, number(head, 54, 2)?, number(head, 56, 2)?);
-    for index in 0..count {
+    let segment = |start: u64| -> Option<Vec<u8>> {
         let mut header = [0u8; 56];
-        file.read_exact_at(&mut header, start.checked_add(index * size)?).ok()?;
-        if number(&header, 0, 4)? == u64::from(INTERPRETER) {
-            let (at, length) = (number(&header, 8, 8)?, number(&header, 32, 8)?);
-            let mut name = vec![0u8; length.min(4096) as usize];
-            file.read_exact_at(&mut name, at).ok()?;
-            name.retain(|&byte| byte != 0);
-            return Some(name);
+        file.read_exact_at(&mut header, start).ok()?;
+        if number(&header, 0, 4)? != u64::from(kind) {
+            return None;
         }
-    }
-    None
+        let mut bytes = vec![0u8; number(&header, 32, 8)?.min(MOST) as usize];
+        file.read_exact_at(&mut bytes, number(&header, 8, 8)?).ok()?;
+        Some(bytes)
+    };
+    let table = || Some((number(head, 32, 8)?, number(head, 54, 2)?, number(head, 56, 2)?));
+    let Some((start, size, count)) = table().filter(|_| head.starts_with(b"\x7fELF\x02\x01")) else {
+        return Vec::new();
+    };
+    (0..count).filter_map(|index| segment(start.checked_add(index * size)?)).collect()
 }
 
 /// The environment for the program, where it can be watched.

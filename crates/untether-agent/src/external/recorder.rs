@@ -1,6 +1,6 @@
 //! Who acts, and what was told of it already.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -280,6 +280,13 @@ impl Recorder {
         }
     }
 
+    /// What is said of a file besides its content was set, of this kind.
+    pub(super) fn changed(&self, kind: &[u8], done: Done<'_>) {
+        if self.is_new(done.deed, &[done.path.as_os_str().as_bytes(), b"\0", kind].concat()) {
+            self.tell(done);
+        }
+    }
+
     /// Something was looked at, or read.
     pub(super) fn seen(&self, deed: Deed, path: &Path, follows: bool, is_there: bool) {
         let bytes = path.as_os_str().as_bytes();
@@ -354,11 +361,6 @@ impl Recorder {
     fn stack(&self) -> u32 {
         let Some((jvm, env)) = self.java().filter(|(jvm, _)| jvm.agent.options.probes == Probes::All) else { return 0 };
         lock(&jvm.agent.stacks).capture(jvm.agent, env)
-    }
-
-    /// Native code asks for a variable of the environment.
-    pub(super) fn asked_variable(&self, name: &CStr) {
-        self.mark(&format!("env:{}", name.to_string_lossy()));
     }
 
     /// Marks it as used, like a class.
